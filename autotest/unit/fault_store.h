@@ -261,23 +261,21 @@ static inline void fault_store_init(struct fault_store *s, struct zs_store *inne
                                                   .read_back = fault_read_back,
                                                   .commit = fault_commit,
                                                   .abort = fault_abort,
-                                                  .remove = fault_remove};
-    static const struct zs_change_ops change = {.open = fault_file_open,
-                                                .write = fault_file_write,
-                                                .truncate = fault_file_truncate,
-                                                .flush = fault_file_flush,
-                                                .close = fault_file_close};
-    static const struct zs_lock_ops locks = {.lock = fault_lock, .unlock = fault_unlock};
-    static const struct zs_directory_ops directories = {.rename = fault_rename};
+                                                  .remove = fault_remove,
+                                                  .lock = fault_lock,
+                                                  .unlock = fault_unlock,
+                                                  .open_file = fault_file_open,
+                                                  .write_file = fault_file_write,
+                                                  .truncate_file = fault_file_truncate,
+                                                  .flush_file = fault_file_flush,
+                                                  .close_file = fault_file_close,
+                                                  .rename = fault_rename};
     static const struct zs_store_ops ops = {.open = fault_open,
                                             .read = fault_read,
                                             .close = fault_close,
                                             .list = fault_list,
                                             .free = fault_free,
-                                            .writing = &writing,
-                                            .change = &change,
-                                            .locks = &locks,
-                                            .directories = &directories};
+                                            .writing = &writing};
     *s = (struct fault_store){.base = {.ops = &ops, .root = root}, .inner = inner};
     atomic_init(&s->calls, 0);
 }

@@ -377,21 +377,20 @@ enum zs_status zs_store_open_memory(struct zs_store **store, struct zs_error *er
                                                   .read_back = memory_read_back,
                                                   .commit = memory_commit,
                                                   .abort = memory_abort,
-                                                  .remove = memory_remove};
-    static const struct zs_change_ops change = {.open = memory_file_open,
-                                                .write = memory_file_write,
-                                                .truncate = memory_file_truncate,
-                                                .flush = memory_file_flush,
-                                                .close = memory_file_close};
-    static const struct zs_lock_ops locks = {.lock = memory_lock, .unlock = memory_unlock};
+                                                  .remove = memory_remove,
+                                                  .lock = memory_lock,
+                                                  .unlock = memory_unlock,
+                                                  .open_file = memory_file_open,
+                                                  .write_file = memory_file_write,
+                                                  .truncate_file = memory_file_truncate,
+                                                  .flush_file = memory_file_flush,
+                                                  .close_file = memory_file_close};
     static const struct zs_store_ops ops = {.open = memory_open,
                                             .read = memory_read,
                                             .close = memory_close,
                                             .list = memory_list,
                                             .free = memory_free,
-                                            .writing = &writing,
-                                            .change = &change,
-                                            .locks = &locks};
+                                            .writing = &writing};
     struct memory_store *s = zs_calloc(1, sizeof *s);
     if (s != NULL)
         s->base = (struct zs_store){.ops = &ops, .root = zs_strdup("memory")};

@@ -876,14 +876,11 @@ static void http_free(struct zs_store *store)
     free(h);
 }
 
-/* GDAL's directories of object stores cost requests, and nothing needs them. */
-static const struct zs_directory_ops no_directories;
 static const struct zs_store_ops ops = {.open = http_open,
                                         .read = http_read,
                                         .close = http_close,
                                         .list = http_list,
                                         .free = http_free,
-                                        .directories = &no_directories,
                                         .forget = http_forget};
 
 /* Whether plain requests read from a path: its settings ask for nothing that only VSI's own requests do. */

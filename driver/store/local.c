@@ -395,28 +395,26 @@ static const struct zs_writing_ops writing = {.create = zs_local_create,
                                               .abort = zs_local_abort,
                                               .remove = local_remove,
                                               .check = local_check,
-                                              .sync = zs_local_sync};
-static const struct zs_change_ops change = {.open = zs_local_file_open,
-                                            .write = zs_local_file_write,
-                                            .truncate = zs_local_file_truncate,
-                                            .flush = zs_local_file_flush,
-                                            .close = zs_local_file_close,
-                                            .is_changed = local_is_changed};
-static const struct zs_lock_ops locks = {.lock = zs_local_lock, .unlock = zs_local_unlock};
-static const struct zs_directory_ops directories = {.remove = local_remove_directory,
-                                                    .rename = local_rename,
-                                                    .is_link = local_is_link,
-                                                    .is_replaced = is_elsewhere,
-                                                    .moved = local_moved};
+                                              .sync = zs_local_sync,
+                                              .lock = zs_local_lock,
+                                              .unlock = zs_local_unlock,
+                                              .open_file = zs_local_file_open,
+                                              .write_file = zs_local_file_write,
+                                              .truncate_file = zs_local_file_truncate,
+                                              .flush_file = zs_local_file_flush,
+                                              .close_file = zs_local_file_close,
+                                              .is_changed = local_is_changed,
+                                              .remove_directory = local_remove_directory,
+                                              .rename = local_rename,
+                                              .is_link = local_is_link,
+                                              .is_replaced = is_elsewhere,
+                                              .moved = local_moved};
 static const struct zs_store_ops ops = {.open = local_open,
                                         .read = local_read,
                                         .close = local_close,
                                         .list = local_list,
                                         .free = local_free,
-                                        .writing = &writing,
-                                        .change = &change,
-                                        .locks = &locks,
-                                        .directories = &directories};
+                                        .writing = &writing};
 
 enum zs_status zs_store_open_local(const char *root, struct zs_store **store, struct zs_error *err)
 {

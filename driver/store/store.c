@@ -43,19 +43,17 @@ static struct zs_store *next(const struct zs_store *store)
     return store->read_only == NULL ? store->inner : NULL;
 }
 
-/* Each finds the store that has a group of operations: `store`, or one that it stands before. NULL where none has. */
-#define FINDER(name, group)                                                                                            \
-    static struct zs_store *name(struct zs_store *store)                                                               \
-    {                                                                                                                  \
-        while (store != NULL && store->ops->group == NULL)                                                             \
-            store = next(store);                                                                                       \
-        return store;                                                                                                  \
-    }
-FINDER(find_writing, writing)
-FINDER(find_change, change)
-FINDER(find_locks, locks)
-FINDER(find_directories, directories)
-FINDER(find_forget, forget)
+/* The store that is written to: `store`, or one that it stands before; NULL where there is none. */
+static struct zs_store *find_writing(struct zs_store *store)
+{
+    while (store != NULL && store->ops->writing == NULL)
+        store = next(store);
+    return store;
+}
+
+/* The operation of a store that is written to, and that store; NULL where it has none. */
+#define OPERATION(store, found, name)                                                                                  \
+    (((found) = find_writing(store)) != NULL ? (found)->ops->writing->name : NULL)
 
 void zs_store_free(struct zs_store *store)
 {
@@ -72,8 +70,8 @@ void zs_store_set_sync(struct zs_store *store, enum zs_sync sync)
 
 enum zs_status zs_store_sync(struct zs_store *store, struct zs_error *err)
 {
-    struct zs_store *s = find_writing(store);
-    return s != NULL && s->ops->writing->sync != NULL ? s->ops->writing->sync(s, err) : ZS_OK;
+    struct zs_store *s;
+    return OPERATION(store, s, sync) != NULL ? s->ops->writing->sync(s, err) : ZS_OK;
 }
 
 enum zs_status zs_store_check_writable(const struct zs_store *store, struct zs_error *err)
@@ -95,9 +93,9 @@ enum zs_status zs_store_locate(struct zs_store *store, const char *key, struct z
 
 bool zs_store_is_replaced(const struct zs_store *store)
 {
-    const struct zs_directory_ops *directories = store->ops->directories;
-    if (directories != NULL && directories->is_replaced != NULL)
-        return directories->is_replaced(store);
+    const struct zs_writing_ops *writing = store->ops->writing;
+    if (writing != NULL && writing->is_replaced != NULL)
+        return writing->is_replaced(store);
     return store->inner != NULL && zs_store_is_replaced(store->inner);
 }
 
@@ -114,8 +112,8 @@ enum zs_status zs_store_moved(struct zs_store *store, const char *root, struct z
     store->root = copy;
     if (is_root)
         store->path = copy;
-    if (store->ops->directories != NULL && store->ops->directories->moved != NULL)
-        store->ops->directories->moved(store, path);
+    if (store->ops->writing != NULL && store->ops->writing->moved != NULL)
+        store->ops->writing->moved(store, path);
     else
         free(path);
     if (store->inner == NULL)
@@ -275,14 +273,16 @@ bool zs_object_is_remembered(const struct zs_object *object)
 
 void zs_store_forget(struct zs_store *store, const char *key)
 {
-    struct zs_store *s = find_forget(store), *where;
+    struct zs_store *where;
     char *inner = NULL;
     uint64_t offset;
-    if (s != NULL)
-        s->ops->forget(s, key);
+    if (store->ops->forget != NULL)
+        store->ops->forget(store, key);
     else if (store->ops->locate != NULL && store->ops->locate(store, key, &where, &inner, &offset, NULL) == ZS_OK &&
              inner != NULL)
         zs_store_forget(where, inner);
+    else if (next(store) != NULL)
+        zs_store_forget(next(store), key);
     free(inner);
 }
 
@@ -324,8 +324,8 @@ enum zs_status zs_store_put_over(struct zs_store *store, const char *key, const 
 enum zs_status zs_store_check_access(struct zs_store *store, const char *prefix, struct zs_error *err)
 {
     ZS_TRY(zs_store_check_writable(store, err));
-    struct zs_store *s = find_writing(store);
-    return s != NULL && s->ops->writing->check != NULL ? s->ops->writing->check(s, prefix, err) : ZS_OK;
+    struct zs_store *s;
+    return OPERATION(store, s, check) != NULL ? s->ops->writing->check(s, prefix, err) : ZS_OK;
 }
 
 /* The store that is written to. */
@@ -486,55 +486,57 @@ enum zs_status zs_store_remove_all(struct zs_store *store, const char *const *ke
 
 bool zs_store_has_files(struct zs_store *store)
 {
-    return find_change(store) != NULL;
+    struct zs_store *s;
+    return OPERATION(store, s, open_file) != NULL;
 }
 
 enum zs_status zs_file_open(struct zs_store *store, const char *key, struct zs_file **file, struct zs_error *err)
 {
+    struct zs_store *s;
     ZS_TRY(check_key(store, key, err));
-    struct zs_store *s = find_change(store);
-    return s != NULL ? s->ops->change->open(s, key, file, err)
-                     : zs_fail(err, ZS_UNSUPPORTED, "%s/%s: cannot be changed where it is", store->root, key);
+    return OPERATION(store, s, open_file) != NULL
+               ? s->ops->writing->open_file(s, key, file, err)
+               : zs_fail(err, ZS_UNSUPPORTED, "%s/%s: cannot be changed where it is", store->root, key);
 }
 
 enum zs_status zs_file_write(struct zs_file *file, uint64_t offset, const void *data, size_t n, struct zs_error *err)
 {
-    return n == 0 ? ZS_OK : file->store->ops->change->write(file, offset, data, n, err);
+    return n == 0 ? ZS_OK : file->store->ops->writing->write_file(file, offset, data, n, err);
 }
 
 enum zs_status zs_file_truncate(struct zs_file *file, uint64_t size, struct zs_error *err)
 {
-    return file->store->ops->change->truncate(file, size, err);
+    return file->store->ops->writing->truncate_file(file, size, err);
 }
 
 enum zs_status zs_file_flush(struct zs_file *file, struct zs_error *err)
 {
-    return file->store->ops->change->flush(file, err);
+    return file->store->ops->writing->flush_file(file, err);
 }
 
 void zs_file_close(struct zs_file *file)
 {
-    file->store->ops->change->close(file);
+    file->store->ops->writing->close_file(file);
 }
 
 bool zs_object_is_changed(const struct zs_object *object, bool or_recently)
 {
-    const struct zs_change_ops *change = object->store->ops->change;
-    return change != NULL && change->is_changed != NULL && change->is_changed(object, or_recently);
+    const struct zs_writing_ops *writing = object->store->ops->writing;
+    return writing != NULL && writing->is_changed != NULL && writing->is_changed(object, or_recently);
 }
 
 enum zs_status zs_store_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err)
 {
+    struct zs_store *s;
     *lock = NULL;
-    struct zs_store *s = find_locks(store);
-    return s != NULL ? s->ops->locks->lock(s, key, lock, err) : ZS_OK;
+    return OPERATION(store, s, lock) != NULL ? s->ops->writing->lock(s, key, lock, err) : ZS_OK;
 }
 
 void zs_store_unlock(struct zs_store *store, struct zs_lock *lock)
 {
-    struct zs_store *s = lock != NULL ? find_locks(store) : NULL;
+    struct zs_store *s = lock != NULL ? find_writing(store) : NULL;
     if (s != NULL)
-        s->ops->locks->unlock(s, lock);
+        s->ops->writing->unlock(s, lock);
 }
 
 /* ---- Listing, directories, links ---- */
@@ -575,26 +577,25 @@ size_t zs_prefix_length(const char *name)
 
 void zs_store_remove_directory(struct zs_store *store, const char *prefix)
 {
-    struct zs_store *s = find_directories(store);
-    if (s != NULL && s->ops->directories->remove != NULL)
-        s->ops->directories->remove(s, prefix);
+    struct zs_store *s;
+    if (OPERATION(store, s, remove_directory) != NULL)
+        s->ops->writing->remove_directory(s, prefix);
 }
 
 enum zs_status zs_store_rename(struct zs_store *store, const char *from, const char *to, struct zs_error *err)
 {
+    struct zs_store *s;
     ZS_TRY(check_key(store, from, err));
     ZS_TRY(check_key(store, to, err));
-    struct zs_store *s = find_directories(store);
-    if (s == NULL || s->ops->directories->rename == NULL)
-        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: has no directories that could be renamed", store->root, from);
-    return s->ops->directories->rename(s, from, to, err);
+    return OPERATION(store, s, rename) != NULL
+               ? s->ops->writing->rename(s, from, to, err)
+               : zs_fail(err, ZS_UNSUPPORTED, "%s/%s: has no directories that could be renamed", store->root, from);
 }
 
 enum zs_status zs_store_is_link(struct zs_store *store, const char *prefix, enum zs_link *link, struct zs_error *err)
 {
+    struct zs_store *s;
     *link = ZS_LINK_NONE;
     ZS_TRY(check_prefix(store, prefix, err));
-    struct zs_store *s = find_directories(store);
-    return s != NULL && s->ops->directories->is_link != NULL ? s->ops->directories->is_link(s, prefix, link, err)
-                                                             : ZS_OK;
+    return OPERATION(store, s, is_link) != NULL ? s->ops->writing->is_link(s, prefix, link, err) : ZS_OK;
 }

@@ -243,6 +243,7 @@ struct zs_first_read {
 enum zs_status zs_object_open_first(struct zs_store *store, const char *key, struct zs_first_read *first,
                                     struct zs_object **object, struct zs_error *err);
 
+/* What a store does that can be written to. Optional ones are NULL where there is nothing of the kind. */
 struct zs_writing_ops {
     enum zs_status (*create)(struct zs_store *s, const char *key, struct zs_writer **writer, struct zs_error *err);
     enum zs_status (*write)(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err);
@@ -261,27 +262,20 @@ struct zs_writing_ops {
                                    struct zs_error *err);
     /* Optional: where there is a disk. */
     enum zs_status (*sync)(struct zs_store *s, struct zs_error *err);
-};
-
-/* Objects changed where they are: zs_file_open() and what follows it. */
-struct zs_change_ops {
-    enum zs_status (*open)(struct zs_store *s, const char *key, struct zs_file **file, struct zs_error *err);
-    enum zs_status (*write)(struct zs_file *file, uint64_t offset, const void *data, size_t n, struct zs_error *err);
-    enum zs_status (*truncate)(struct zs_file *file, uint64_t size, struct zs_error *err);
-    enum zs_status (*flush)(struct zs_file *file, struct zs_error *err);
-    void (*close)(struct zs_file *file);
-    /* Optional: where readers find out. */
-    bool (*is_changed)(const struct zs_object *object, bool or_recently);
-};
-
-struct zs_lock_ops {
     enum zs_status (*lock)(struct zs_store *s, const char *key, struct zs_lock **lock, struct zs_error *err);
     void (*unlock)(struct zs_store *s, struct zs_lock *lock);
-};
 
-/* Prefixes that are directories, and symbolic links; each is optional. */
-struct zs_directory_ops {
-    void (*remove)(struct zs_store *s, const char *prefix); /* an empty one; failing is no matter */
+    /* Optional: zs_file_open() and what follows it; is_changed() where readers find out. */
+    enum zs_status (*open_file)(struct zs_store *s, const char *key, struct zs_file **file, struct zs_error *err);
+    enum zs_status (*write_file)(struct zs_file *file, uint64_t offset, const void *data, size_t n,
+                                 struct zs_error *err);
+    enum zs_status (*truncate_file)(struct zs_file *file, uint64_t size, struct zs_error *err);
+    enum zs_status (*flush_file)(struct zs_file *file, struct zs_error *err);
+    void (*close_file)(struct zs_file *file);
+    bool (*is_changed)(const struct zs_object *object, bool or_recently);
+
+    /* Optional, each: prefixes that are directories, and symbolic links. */
+    void (*remove_directory)(struct zs_store *s, const char *prefix); /* an empty one; failing is no matter */
     enum zs_status (*rename)(struct zs_store *s, const char *from, const char *to, struct zs_error *err);
     enum zs_status (*is_link)(struct zs_store *s, const char *prefix, enum zs_link *link, struct zs_error *err);
     bool (*is_replaced)(const struct zs_store *s); /* the root can be distinguished from another of its name */
@@ -298,9 +292,6 @@ struct zs_store_ops {
 
     /* Optional. What is NULL in a store before another (`inner`) is that store's, unless this one is only read. */
     const struct zs_writing_ops *writing;
-    const struct zs_change_ops *change;
-    const struct zs_lock_ops *locks;
-    const struct zs_directory_ops *directories;
     void (*forget)(struct zs_store *s, const char *key);
     /* Optional: where a store before others has other keys than they. */
     enum zs_status (*locate)(struct zs_store *s, const char *key, struct zs_store **where, char **inner,

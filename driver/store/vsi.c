@@ -485,6 +485,8 @@ static enum zs_status vsi_remove_batch(struct zs_store *store, const char *const
 
 static void vsi_remove_directory(struct zs_store *store, const char *prefix)
 {
+    if (store->is_remote) /* directories of object stores cost requests, and nothing needs them */
+        return;
     char *path = zs_vsi_path(store, prefix);
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, store);
@@ -572,19 +574,18 @@ static const struct zs_writing_ops writing = {.create = zs_vsi_create,
                                               .abort = zs_vsi_abort,
                                               .remove = vsi_remove,
                                               .check = vsi_check,
-                                              .remove_batch = vsi_remove_batch};
-static const struct zs_lock_ops locks = {.lock = vsi_lock, .unlock = vsi_unlock};
-static const struct zs_directory_ops directories = {.remove = vsi_remove_directory,
-                                                    .rename = vsi_rename,
-                                                    .moved = vsi_moved};
+                                              .remove_batch = vsi_remove_batch,
+                                              .lock = vsi_lock,
+                                              .unlock = vsi_unlock,
+                                              .remove_directory = vsi_remove_directory,
+                                              .rename = vsi_rename,
+                                              .moved = vsi_moved};
 static const struct zs_store_ops vsi_ops = {.open = vsi_open,
                                             .read = vsi_read,
                                             .close = vsi_close,
                                             .list = vsi_list,
                                             .free = vsi_free,
-                                            .writing = &writing,
-                                            .locks = &locks,
-                                            .directories = &directories};
+                                            .writing = &writing};
 
 enum zs_status zs_store_open_vsi(const char *root, const struct zs_path_kind *kind, struct zs_store **store,
                                  struct zs_error *err)
