@@ -25,7 +25,7 @@ while read -r room most; do
 done <<END
 gdal 18052
 validate 1219
-raster 5738
+raster 5707
 geo 9284
 array 5828
 shard 1914

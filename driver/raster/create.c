@@ -204,9 +204,10 @@ static enum zs_status add_mask(struct zs_raster *r, const struct zs_array_option
     const struct zs_raster_spec *spec = r->spec;
     const uint64_t shape[2] = {spec->height, spec->width};
     const struct zs_axes axes = zs_raster_axes(spec), own = {.x = 1, .y = 0};
+    const struct zs_array_spec like = array_spec(spec);
     zs_json *json = NULL;
     struct document *d = NULL;
-    ZS_TRY(zs_mask_document(r->documents[0].node, axes, &json, err));
+    ZS_TRY(zs_mask_document(&like, axes, zs_json_get(r->documents[0].json, "attributes"), &json, err));
     ZS_TRY(add_document(r, spec->mask, json, &d, err));
     ZS_TRY(zs_slices_find(2, shape, own, NULL, 0, &r->mask.slices, err));
     return open_array(r, d, options, spec->chunk_order, &r->mask.array, err);

@@ -6,6 +6,8 @@
 #include "base/memory.h"
 #include "geo/conventions.h"
 #include "geo/scope.h"
+#include "geo/variables.h"
+#include "zarr/make.h"
 
 /* Long lists of other arrays cost a request each. */
 #define MAX_NAMED 16
@@ -116,90 +118,249 @@ static const char *next_named(const char *list, char *word, size_t capacity)
     return NULL;
 }
 
-static enum zs_status find(struct zs_hierarchy *hierarchy, const char *group_path, const struct zs_node *node,
-                           struct zs_axes axes, struct zs_mask *mask, struct zs_error *err)
+/* Where arrays are looked up: in the hierarchy, which asks the store, or in a list of all known nodes. */
+struct place {
+    struct zs_hierarchy *hierarchy;
+    const struct zs_node *const *nodes; /* NULL: in the hierarchy */
+    size_t count;
+};
+
+/* *node is NULL where there is none. */
+static enum zs_status look_up(const struct place *place, const char *group, const char *name,
+                              const struct zs_node **node, struct zs_error *err)
 {
-    const struct zs_node *other = NULL, *group = NULL;
-    char word[256];
-    const char *list = zs_json_text(node->attributes, "ancillary_variables", NULL);
-    for (int i = 0; i < MAX_NAMED && (list = next_named(list, word, sizeof word)) != NULL; i++) {
-        const enum zs_status status = zs_hierarchy_node_at(hierarchy, group_path, word, &other, err);
-        if (status == ZS_OK && take(node, axes, other, true, mask))
-            return ZS_OK;
-        if (status != ZS_OK && !zs_is_no_node(status))
-            return status;
+    *node = NULL;
+    if (place->nodes == NULL) {
+        const struct zs_node *found;
+        const enum zs_status status = zs_hierarchy_node_at(place->hierarchy, group, name, &found, err);
+        *node = status == ZS_OK ? found : NULL;
+        return zs_is_no_node(status) ? ZS_OK : status;
     }
-    if (zs_hierarchy_node(hierarchy, group_path, &group, NULL) != ZS_OK)
-        group = NULL;
-    const char *name = known_name(group, node);
-    if (name == NULL)
-        return ZS_OK;
-    const enum zs_status status = zs_hierarchy_node_at(hierarchy, group_path, name, &other, err);
-    if (status == ZS_OK)
-        (void)take(node, axes, other, false, mask);
-    return zs_is_no_node(status) ? ZS_OK : status;
+    size_t at;
+    ZS_TRY(zs_nodes_find(place->nodes, place->count, group, name, &at, err));
+    *node = at < place->count ? place->nodes[at] : NULL;
+    return ZS_OK;
 }
 
-enum zs_status zs_mask_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
-                            struct zs_mask *mask, struct zs_error *err)
+/* Finds the mask of an array in the group `group_path`; without `axes` its X and Y, where something may be one. */
+static enum zs_status find(const struct place *place, const char *group_path, const struct zs_node *node,
+                           const struct zs_axes *axes, struct zs_mask *mask, struct zs_error *err)
 {
-    struct zs_mask found = {0};
-    *mask = found;
-    if (node->array == NULL || axes.y < 0 || node->path[0] == '\0')
+    const struct zs_node *other, *group;
+    struct zs_axes found;
+    struct zs_error ignored;
+    char word[256];
+    const char *list = zs_json_text(node->attributes, "ancillary_variables", NULL);
+    if (look_up(place, group_path, "", &group, &ignored) != ZS_OK)
+        group = NULL;
+    const char *name = known_name(group, node);
+    if (list == NULL && name == NULL)
         return ZS_OK;
+    if (axes == NULL) {
+        const enum zs_status status = zs_axes_find(place->hierarchy, node, NULL, NULL, &found, err);
+        if (status != ZS_OK)
+            return status == ZS_NO_MEMORY ? status : ZS_OK;
+        axes = &found;
+    }
+    for (int i = 0; i < MAX_NAMED && (list = next_named(list, word, sizeof word)) != NULL; i++) {
+        ZS_TRY(look_up(place, group_path, word, &other, err));
+        if (other != NULL && take(node, *axes, other, true, mask))
+            return ZS_OK;
+    }
+    if (name != NULL) {
+        ZS_TRY(look_up(place, group_path, name, &other, err));
+        (void)(other != NULL && take(node, *axes, other, false, mask));
+    }
+    return ZS_OK;
+}
+
+static enum zs_status find_in_group(const struct place *place, const struct zs_node *node, const struct zs_axes *axes,
+                                    struct zs_mask *mask, struct zs_error *err)
+{
+    *mask = (struct zs_mask){0};
+    if (node->array == NULL || node->array->ndim < 2 || node->path[0] == '\0')
+        return ZS_OK;
+    struct zs_mask found = {0};
     char *group = zs_path_parent(node->path);
     ZS_TRY_MEMORY(group, err);
-    const enum zs_status status = find(hierarchy, group, node, axes, &found, err);
+    const enum zs_status status = find(place, group, node, axes, &found, err);
     free(group);
     if (status == ZS_OK && found.node != NULL)
         *mask = found;
     return status;
 }
 
-/* ---- Listing ---- */
-
-/* Marks the mask of nodes[i], if it has one. */
-static enum zs_status mark_of(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes, size_t count,
-                              const struct zs_node *node, const char *group_path, bool *marks, struct zs_error *err)
+enum zs_status zs_mask_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
+                            struct zs_mask *mask, struct zs_error *err)
 {
-    size_t at;
-    char word[256];
-    struct zs_mask mask = {0};
-    struct zs_axes axes;
-    ZS_TRY(zs_nodes_find(nodes, count, group_path, "", &at, err));
-    const char *name = known_name(at < count ? nodes[at] : NULL, node);
-    const char *list = zs_json_text(node->attributes, "ancillary_variables", NULL);
-    if (list == NULL && name == NULL)
-        return ZS_OK;
-    const enum zs_status status = zs_axes_find(hierarchy, node, NULL, NULL, &axes, err);
-    if (status != ZS_OK)
-        return status == ZS_NO_MEMORY ? status : ZS_OK;
-    for (int i = 0; i < MAX_NAMED && (list = next_named(list, word, sizeof word)) != NULL; i++) {
-        ZS_TRY(zs_nodes_find(nodes, count, group_path, word, &at, err));
-        if (at < count && take(node, axes, nodes[at], true, &mask)) {
-            marks[at] = true;
-            return ZS_OK;
-        }
-    }
-    at = count;
-    if (name != NULL)
-        ZS_TRY(zs_nodes_find(nodes, count, group_path, name, &at, err));
-    if (at < count && take(node, axes, nodes[at], false, &mask))
-        marks[at] = true;
-    return ZS_OK;
+    *mask = (struct zs_mask){0};
+    return axes.y >= 0 ? find_in_group(&(struct place){hierarchy, NULL, 0}, node, &axes, mask, err) : ZS_OK;
 }
 
 enum zs_status zs_masks_mark(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes, size_t count,
                              bool *marks, struct zs_error *err)
 {
+    const struct place place = {hierarchy, nodes, count};
+    struct zs_mask mask;
+    size_t at;
     for (size_t i = 0; i < count; i++) {
-        if (nodes[i]->array == NULL || nodes[i]->array->ndim < 2 || nodes[i]->path[0] == '\0')
+        ZS_TRY(find_in_group(&place, nodes[i], NULL, &mask, err));
+        if (mask.node == NULL)
             continue;
-        char *group = zs_path_parent(nodes[i]->path);
-        const enum zs_status status = group != NULL ? mark_of(hierarchy, nodes, count, nodes[i], group, marks, err)
-                                                    : zs_fail_memory(err);
-        free(group);
-        ZS_TRY(status);
+        ZS_TRY(zs_nodes_find(nodes, count, "", mask.node->path, &at, err));
+        marks[at] = true;
     }
     return ZS_OK;
+}
+
+/* ---- Making ---- */
+
+/* mask, mask_2 ... mask_99: more than so many must be a mistake. */
+#define MAX_NAMES 99
+/* Chunk and shard where the raster's are of different lengths. */
+#define USUAL_CHUNK 512
+#define USUAL_SHARD 4096
+
+static bool add_flags(zs_json *attributes)
+{
+    zs_json *values = zs_json_add_array(attributes, "flag_values");
+    return zs_json_add_int64(values, NULL, 0) != NULL && zs_json_add_int64(values, NULL, 255) != NULL &&
+           zs_json_add_string(attributes, "flag_meanings", "invalid valid") != NULL &&
+           zs_json_add_string(attributes, "standard_name", "quality_flag") != NULL &&
+           zs_json_add_string(attributes, "long_name", "validity of pixels") != NULL &&
+           zs_json_add_bool(attributes, ZS_NO_NODATA_ATTRIBUTE, true) != NULL;
+}
+
+/* Copies the raster's georeferencing attributes. */
+static bool add_georef_attributes(zs_json *attributes, const zs_json *from)
+{
+    bool ok = true;
+    for (const zs_json *a = zs_json_first(from); a != NULL && ok; a = zs_json_next(a)) {
+        const char *name = zs_json_name(a);
+        if (name != NULL &&
+            (zs_is_georef_attribute(name) || strcmp(name, "zarr_conventions") == 0 || strcmp(name, "coordinates") == 0))
+            ok = zs_json_add(attributes, name, zs_json_copy(a)) != NULL;
+    }
+    return ok;
+}
+
+enum zs_status zs_mask_document(const struct zs_array_spec *like, struct zs_axes axes, const zs_json *attributes,
+                                zs_json **document, struct zs_error *err)
+{
+    const int dims[2] = {axes.y, axes.x};
+    struct zs_array_spec spec = {.ndim = 2, .is_sharded = like->is_sharded, .dtype = zs_dtype_of(ZS_UINT8),
+                                 .encoding = like->encoding};
+    spec.encoding.blosc_shuffle = "noshuffle";
+    spec.encoding.keepbits = 0;
+    for (int d = 0; d < 2; d++) {
+        spec.shape[d] = like->shape[dims[d]];
+        spec.dimension_names[d] = like->dimension_names[dims[d]];
+        spec.chunk_shape[d] = like->chunk_shape[dims[d]];
+        spec.shard_shape[d] = like->shard_shape[dims[d]];
+    }
+    zs_json *made = zs_array_document(&spec), *own = made != NULL ? zs_document_attributes(made) : NULL;
+    if (own == NULL || !add_georef_attributes(own, attributes) || !add_flags(own)) {
+        zs_json_free(made);
+        return zs_fail_memory(err);
+    }
+    *document = made;
+    return ZS_OK;
+}
+
+bool zs_mask_name(zs_json *attributes, const char *name)
+{
+    const char *list = zs_json_text(attributes, "ancillary_variables", NULL);
+    char *longer = list != NULL && list[0] != '\0' ? zs_format("%s %s", name, list) : zs_strdup(name);
+    const bool ok = longer != NULL && zs_json_set_string(attributes, "ancillary_variables", longer);
+    free(longer);
+    return ok;
+}
+
+/* A path where nothing is, freed with free(). */
+static enum zs_status find_name(struct zs_hierarchy *hierarchy, const struct zs_node *base, char **path,
+                                struct zs_error *err)
+{
+    char name[24] = "mask";
+    for (int i = 1; i <= MAX_NAMES; i++) {
+        struct zs_slot slot;
+        if (i > 1)
+            (void)snprintf(name, sizeof name, "mask_%d", i);
+        ZS_TRY(zs_slot_find(hierarchy, base, name, NULL, &slot, err));
+        if (slot.is_usable) {
+            *path = slot.path;
+            return ZS_OK;
+        }
+    }
+    return zs_fail(err, ZS_ARGUMENT, "%s: expected a free name for a mask, found mask to %s taken", base->path, name);
+}
+
+/* The dimensions, chunks and shards of an array; compressed as arrays of this driver are. */
+static struct zs_array_spec spec_like(const struct zs_node *node)
+{
+    const struct zs_array_meta *meta = node->array;
+    struct zs_array_spec spec = {.ndim = meta->ndim, .encoding = {.compression = ZS_COMPRESS_ZSTD, .level = 3}};
+    const zs_json *inner = NULL;
+    for (const zs_json *c = zs_json_first(meta->codecs); c != NULL && inner == NULL; c = zs_json_next(c))
+        if (zs_json_equals(zs_json_get(c, "name"), "sharding_indexed"))
+            inner = zs_json_get(zs_json_get(c, "configuration"), "chunk_shape");
+    spec.is_sharded = inner != NULL;
+    for (int d = 0; d < meta->ndim; d++) {
+        uint64_t chunk;
+        spec.shape[d] = meta->shape[d];
+        spec.dimension_names[d] = zs_dimension_name(node, d);
+        spec.chunk_shape[d] = spec.shard_shape[d] = meta->chunk_shape[d];
+        if (meta->edges[d] != NULL) {
+            spec.chunk_shape[d] = USUAL_CHUNK;
+            spec.shard_shape[d] = USUAL_SHARD;
+        } else if (inner != NULL && zs_json_uint64(zs_json_at(inner, (size_t)d), &chunk) && chunk > 0 &&
+                   meta->chunk_shape[d] % chunk == 0) {
+            spec.chunk_shape[d] = chunk;
+        }
+    }
+    return spec;
+}
+
+static enum zs_status add(struct zs_hierarchy *hierarchy, const char *path, const struct zs_node *const *nodes,
+                          const struct zs_axes *axes, size_t count, const struct zs_node **node, struct zs_error *err)
+{
+    const struct zs_array_spec like = spec_like(nodes[0]);
+    zs_json *document = NULL, *attributes;
+    char *group = zs_path_parent(path);
+    enum zs_status status = group != NULL ? zs_mask_document(&like, axes[0], nodes[0]->attributes, &document, err)
+                                          : zs_fail_memory(err);
+    if (status == ZS_OK)
+        status = zs_node_make(hierarchy, group, zs_path_name(path), document, node, err);
+    free(group);
+    ZS_TRY(status);
+    for (size_t i = 0; i < count; i++) {
+        ZS_TRY(zs_hierarchy_edit(hierarchy, nodes[i], &attributes, err));
+        if (!zs_mask_name(attributes, zs_path_name(path)))
+            return zs_fail_memory(err);
+    }
+    return ZS_OK;
+}
+
+enum zs_status zs_mask_create(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes,
+                              const struct zs_axes *axes, size_t count, int chunk_order,
+                              const struct zs_array_options *options, struct zs_mask *mask, struct zs_array **array,
+                              struct zs_error *err)
+{
+    char *path = NULL;
+    const struct zs_node *node = NULL;
+    ZS_TRY(zs_hierarchy_check_writable(hierarchy, err));
+    if (nodes[0]->path[0] == '\0' || axes[0].y < 0)
+        return zs_fail(err, ZS_ARGUMENT,
+                       "%s: expected an array of two dimensions in a group, beside which a mask can be; a copy of it "
+                       "(gdal_translate -of ShardedZarr) is in one",
+                       zs_hierarchy_store(hierarchy)->root);
+    ZS_TRY(find_name(hierarchy, nodes[0], &path, err));
+    const enum zs_status status = add(hierarchy, path, nodes, axes, count, &node, err);
+    free(path);
+    ZS_TRY(status);
+    ZS_TRY(zs_array_open_in(zs_hierarchy_store(hierarchy), node, options, array, err));
+    zs_array_set_new(*array, chunk_order);
+    *mask = (struct zs_mask){.node = node, .axes = {.x = 1, .y = 0}, .is_named = true};
+    mask->dims[0] = axes[0].y;
+    mask->dims[1] = axes[0].x;
+    return zs_validity_read(node, &mask->validity) ? ZS_OK : zs_fail_memory(err);
 }

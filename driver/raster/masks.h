@@ -13,6 +13,7 @@
 #include "array/array.h"
 #include "geo/axes.h"
 #include "geo/flags.h"
+#include "zarr/document.h"
 
 struct zs_mask {
     const struct zs_node *node; /* borrowed; NULL: there is none */
@@ -33,13 +34,13 @@ enum zs_status zs_mask_find(struct zs_hierarchy *hierarchy, const struct zs_node
 enum zs_status zs_masks_mark(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes, size_t count,
                              bool *marks, struct zs_error *err);
 
-/* ---- Making (masks_make.c) ---- */
+/* ---- Making ---- */
 
-/* Makes the document of a mask for arrays like `base`: uint8, 0 invalid and 255 valid (`flag_values`, `flag_meanings`,
- * `standard_name` quality_flag), with the array's Y and X, its chunks and shards along these, its compression and its
- * georeferencing attributes. The fill value is 0: pixels are invalid until they are written. */
-enum zs_status zs_mask_document(const struct zs_node *base, struct zs_axes axes, zs_json **document,
-                                struct zs_error *err);
+/* Makes the document of a mask for arrays like that: uint8, 0 invalid and 255 valid (`flag_values`, `flag_meanings`,
+ * `standard_name` quality_flag), with Y and X, the chunks and shards along these, the compression and, of the array's
+ * attributes, those of georeferencing. The fill value is 0: pixels are invalid until they are written. */
+enum zs_status zs_mask_document(const struct zs_array_spec *like, struct zs_axes axes, const zs_json *attributes,
+                                zs_json **document, struct zs_error *err);
 
 /* Adds a name to `ancillary_variables`. False without memory. */
 bool zs_mask_name(zs_json *attributes, const char *name);
