@@ -206,21 +206,6 @@ def test_a_source_that_fails_leaves_what_was_there(tmp_path):
     assert snapshot(tmp_path) == before
 
 
-def test_archive_stays_until_its_replacement_is_published(tmp_path):
-    name = str(tmp_path / "a.zarr.zip")
-    copy(name, source(OLD))
-    before = snapshot(tmp_path)
-    with pytest.raises(RuntimeError):
-        driver().CreateCopy(name, source(NEW), callback=lambda done, *_: int(done < 0.5))
-    assert snapshot(tmp_path) == before
-    gdal.PushErrorHandler("CPLQuietErrorHandler")
-    made = driver().CreateCopy(name, source(NEW))
-    gdal.PopErrorHandler()
-    del made
-    assert_same(read_all(open_ours(name)), NEW)
-    assert os.listdir(str(tmp_path)) == ["a.zarr.zip"]
-
-
 @pytest.mark.parametrize("name", ["a.zarr/zarr.json", 'SHARDEDZARR:"a.zarr"'])
 def test_gdal_does_not_delete_a_store_before_its_replacement_is_published(tmp_path, name):
     """It deletes whatever a target's name opens as, unless that is a directory."""

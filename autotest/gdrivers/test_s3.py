@@ -352,38 +352,6 @@ def test_store_is_made_changed_replaced_and_deleted_whatever_the_answers_and_the
     assert s3.objects == {}
 
 
-@pytest.mark.parametrize("how", ["Rename", "CopyFiles"])
-@pytest.mark.parametrize("fails", [False, True], ids=["done", "fails"])
-def test_a_store_that_is_renamed_or_copied_is_whole_wherever_it_opens(s3, how, fails):
-    """GDAL moves one object after the other: killed between, it left two stores without some of their chunks."""
-    array = noise(1, 200, 200)
-    copy(PATH, source(array), ARRAY_NAME="z", CHUNK_SHAPE=32, SHARD_SHAPE=64).FlushCache()  # behind zarr.json in a listing
-    whole = {key[len("bucket/a.zarr/"):] for key in s3.objects}
-    torn = []
-
-    def look(method, key, query):
-        there = {name: {key[len(name) + 1:] for key in s3.objects if key.startswith(name + "/")} for name in ("bucket/a.zarr", "bucket/b.zarr")}
-        torn.extend((method, key, name) for name, found in there.items() if "zarr.json" in found and not whole <= found)
-        if not any(whole <= found for found in there.values()):
-            torn.append((method, key))
-        if fails and method == "PUT" and key.endswith("b.zarr/z/c/1/1"):
-            return b"<Error><Code>InternalError</Code></Error>"  # with status 200, as S3 may
-    s3.fault = look
-    target = PATH.replace("a.zarr", "b.zarr")
-    run = getattr(driver(), how)
-    if fails:
-        assert "a.zarr/z/c/1/1: cannot be copied to /vsis3/bucket/b.zarr" in error_of(run, target, PATH)
-    else:
-        assert run(target, PATH) == gdal.CE_None
-    assert torn == []
-    left = {"b.zarr": not fails, "a.zarr": fails or how == "CopyFiles"}
-    assert {key.split("/")[1] for key in s3.objects} == {name for name, is_there in left.items() if is_there}
-    gdal.VSICurlClearCache()
-    for name, is_there in left.items():
-        if is_there:
-            assert_same(read_all(open_array(PATH.replace("a.zarr", name), "/z")), array)
-
-
 def test_metadata_of_a_new_store_come_after_the_chunks_that_they_speak_of(s3):
     s3.gather(4, puts_shards)
     log = requests_of_new(s3, noise(1, 1000, 1000), OVERVIEWS="2")

@@ -9,8 +9,7 @@ from osgeo import gdal
 
 import oracle
 from stores import array_meta, counting, random_values
-from support import (assert_same, error_of, geotransform, name_of, need, open_array, open_ours, read_all, same_crs, subdatasets,
-                     warnings_of)
+from support import (assert_same, error_of, geotransform, need, open_array, open_ours, read_all, same_crs, subdatasets)
 from writing import UTM, arrays, check_consolidated, copy, created, driver, files_of, only_array, pairs, source
 
 
@@ -204,45 +203,6 @@ def test_a_store_in_memory(tmp_path):
         assert_same(open_ours("/vsimem/sz/c.zarr").ReadAsArray(), array[[1, 1]])
     finally:
         gdal.RmdirRecursive("/vsimem/sz")
-
-
-def test_a_zipped_store_in_one_go(tmp_path):
-    array = random_values(np.random.default_rng(1), "int16", (2, 70, 101))
-    name = "/vsizip/%s" % (tmp_path / "scene.zarr.zip")
-    made = driver().CreateCopy(name, source(array, UTM, "EPSG:32633"), options=["CHUNK_SHAPE=16", "OVERVIEWS=2"])
-    del made
-    dataset = open_ours(name)
-    assert_same(dataset.ReadAsArray(), array)
-    assert dataset.GetRasterBand(1).GetOverviewCount() == 1 and dataset.GetGeoTransform() == UTM
-    shutil.unpack_archive(str(tmp_path / "scene.zarr.zip"), str(tmp_path / "out"), "zip")
-    assert only_array(tmp_path / "out")[0] == "scene"
-    assert_same(only_array(tmp_path / "out")[2], array)
-    (tmp_path / "other.zip").write_bytes(b"precious")
-    error_of(driver().CreateCopy, "/vsizip/%s" % (tmp_path / "other.zip"), source(array))
-    assert (tmp_path / "other.zip").read_bytes() == b"precious"
-    with pytest.raises(RuntimeError):
-        driver().CreateCopy("/vsizip/%s" % (tmp_path / "c.zip"), source(array), callback=lambda done, *_: int(done < 0.5))
-    assert not os.path.exists(tmp_path / "c.zip")
-
-
-def test_an_archive_is_replaced_as_a_whole_and_never_changed(tmp_path, capfd):
-    array = random_values(np.random.default_rng(1), "int16", (1, 700, 600))
-    for name in (str(tmp_path / "a.zarr.zip"), "/vsizip/%s" % (tmp_path / "b.zip"), "/vsizip/{%s}" % (tmp_path / "c.zip")):
-        file = name.replace("/vsizip/", "").strip("{}")
-        made, messages = warnings_of(lambda: driver().CreateCopy(name, source(array), options=["OVERVIEWS=NONE"]))
-        made = None
-        with open(file, "rb") as opened:
-            before = opened.read()
-        assert "what is in an archive is written once" in error_of(gdal.OpenEx, name_of(name), gdal.OF_UPDATE)
-        assert "what is in an archive is written once" in error_of(open_ours(name).BuildOverviews, "AVERAGE", [2])
-        assert "what is in an archive is written once" in error_of(driver().Create, name, 5, 5, 1)
-        with open(file, "rb") as opened:
-            assert opened.read() == before
-        made, messages = warnings_of(lambda: driver().CreateCopy(name, source(array[:, ::-1]), options=["OVERVIEWS=NONE"]))
-        made = None
-        assert all("stays until a copy replaces it; to delete it, remove the file" in message for message in messages), messages
-        assert_same(open_ours(name).ReadAsArray(), array[0, ::-1])
-    assert sorted(os.listdir(tmp_path)) == ["a.zarr.zip", "b.zip", "c.zip"]
 
 
 def unloaded(store, folder):

@@ -561,7 +561,7 @@ static enum zs_status vsi_check(struct zs_store *store, const char *prefix, stru
     (void)prefix;
     return zs_vsi_kind(store)->is_archive
                ? zs_fail(err, ZS_UNSUPPORTED,
-                         "%s: what is in an archive is written once; copy a finished raster into it", store->root)
+                         "%s: what is in an archive is written once: pack a finished store", store->root)
                : ZS_OK;
 }
 

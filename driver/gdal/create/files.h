@@ -1,5 +1,5 @@
 /* gdal/create/files.h: stores as directories of files, and what lies beside them: what is there, whether it may go, and
- * removing it; archives; what the source of a copy is read from. */
+ * removing it; what the source of a copy is read from. */
 #pragma once
 
 #include <string>
@@ -56,7 +56,7 @@ bool zsDeleteStore(const std::string &store);
 /* Removes the store's own files, without a message: the store was never in place. */
 void zsRemoveSilently(const std::string &store, enum zs_marks marks = ZS_MARKS_GO);
 
-/* Removes what dead writers left beside a store or archive. */
+/* Removes what dead writers left beside a store. */
 void zsRemoveLeftovers(const std::string &root);
 
 /* Over a network GDAL remembers what was in the directory above: to be asked again, where something is there by now. */
@@ -76,18 +76,13 @@ bool zsHasRoot(const std::string &path, const char *otherwise);
  * its array or band there. False where there is none. */
 bool zsFirstSource(GDALDataset &virtualDataset, const std::string &path, std::string &file, std::string &part);
 
-/* ---- Archives, and files beside a store (files.cpp) ---- */
+/* ---- Beside a store (files.cpp) ---- */
 
-/* Name of an archive while it is being packed, in a directory beside its path. */
-#define ZS_PACKED_NAME "packed.zarr.zip"
-
-/* Whether the store lies in an archive, where each file can be written once, one after the other. */
-bool zsIsArchive(const std::string &store);
-/* Whether a copy may write an archive: nothing is there, or a zipped store. Else CPLError is emitted. */
-bool zsMayReplaceArchive(const std::string &store);
-/* Copies a finished store into an archive, its root zarr.json last, which then replaces an older one. False
- * (CPLError emitted) on failure: the older one is there. */
-bool zsPack(const std::string &from, const std::string &archive);
+/* Whether the store lies in an archive, which is only read. */
+inline bool zsIsArchive(const std::string &store)
+{
+    return STARTS_WITH(store.c_str(), "/vsizip/");
+}
 
 /* Removes the overviews that GDAL keeps beside a local store, in NAME.zarr.ovr: they go with the store. */
 void zsRemoveExternalOverviews(const std::string &store);

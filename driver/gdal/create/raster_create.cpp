@@ -242,13 +242,10 @@ static bool isDimension(const struct zs_raster_spec &spec, const std::string &na
 }
 
 /* Default name of an array: that of a file or store, without its ending. */
-static std::string defaultArrayName(const std::string &file, const struct zs_raster_spec *spec)
+static std::string defaultArrayName(const std::string &file, const struct zs_raster_spec &spec)
 {
-    std::string name = zsUtf8(CPLGetBasename(file.c_str()));
-    if (name.size() > 5 && EQUAL(name.c_str() + name.size() - 5, ".zarr")) // of a .zarr.zip
-        name.resize(name.size() - 5);
-    const bool taken = spec != nullptr ? isDimension(*spec, name) : name == "x" || name == "y" || name == "band";
-    return zsIsArrayName(name) && !taken ? name : "data";
+    const std::string name = zsUtf8(CPLGetBasename(file.c_str()));
+    return zsIsArrayName(name) && !isDimension(spec, name) ? name : "data";
 }
 
 /* Name of the array: from the options; else that of the store, or, where it is appended to a store, that of the source,
@@ -257,8 +254,8 @@ std::string NewRaster::ArrayName() const
 {
     const std::string &store = m_connection.store;
     if (!m_options.array_name.empty() || !m_options.append)
-        return !m_options.array_name.empty() ? m_options.array_name : defaultArrayName(store, &m_spec);
-    const std::string name = defaultArrayName(m_source != nullptr ? m_source->GetDescription() : store, &m_spec);
+        return !m_options.array_name.empty() ? m_options.array_name : defaultArrayName(store, m_spec);
+    const std::string name = defaultArrayName(m_source != nullptr ? m_source->GetDescription() : store, m_spec);
     std::string free = name;
     for (int n = 2; zsExists(store + "/" + free); n++)
         free = name + "_" + std::to_string(n);
@@ -543,46 +540,12 @@ std::unique_ptr<GDALDataset> NewRaster::Copy(GDALProgressFunc progress, void *pr
 }
 
 static std::unique_ptr<GDALDataset> createCopy(const char *name, GDALDataset &source, bool isStrict,
-                                               CSLConstList options, GDALProgressFunc progress, void *progressData);
-
-/* Makes a store as files and then packs it into an archive, beside the archive that it replaces. */
-static std::unique_ptr<GDALDataset> createArchive(const char *name, const std::string &archive, GDALDataset &source,
-                                                  bool isStrict, CSLConstList options, GDALProgressFunc progress,
-                                                  void *progressData)
-{
-    if (CPLFetchBool(options, "APPEND_SUBDATASET", false))
-    {
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: nothing is added to an archive; add to a store and pack that",
-                 zsShown(name).c_str());
-        return nullptr;
-    }
-    if (!zsMayReplaceArchive(archive))
-        return nullptr;
-    CPLStringList list(CSLDuplicate(options));
-    if (list.FetchNameValue("ARRAY_NAME") == nullptr)
-        list.SetNameValue("ARRAY_NAME", defaultArrayName(archive, nullptr).c_str());
-    const std::string temp = std::string(CPLGenerateTempFilename("shardedzarr")) + ".zarr";
-    bool ok = createCopy(temp.c_str(), source, isStrict, list.List(), progress, progressData) != nullptr;
-    ok = ok && zsPack(temp, archive);
-    zsRemoveSilently(temp);
-    if (!ok)
-        return nullptr;
-    GDALOpenInfo info(("SHARDEDZARR:\"" + archive + "\"").c_str(), GA_ReadOnly);
-    std::unique_ptr<GDALDataset> ds(zsOpen(&info));
-    if (ds != nullptr)
-        ds->SetDescription(name);
-    return ds;
-}
-
-static std::unique_ptr<GDALDataset> createCopy(const char *name, GDALDataset &source, bool isStrict,
                                                CSLConstList options, GDALProgressFunc progress, void *progressData)
 {
     NewRaster raster(name, &source, isStrict);
     const int bands = source.GetRasterCount();
     if (!raster.Parse(options))
         return nullptr;
-    if (zsIsArchive(raster.StorePath()))
-        return createArchive(name, raster.StorePath(), source, isStrict, options, progress, progressData);
     if (bands == 0)
         return zsRefuse(CPLE_NotSupported, "%s: a source without bands cannot be copied%s", zsShown(name).c_str(),
                         source.GetMetadata("SUBDATASETS") == nullptr
@@ -630,9 +593,6 @@ static bool checkBlank(const std::string &store, int width, int height, int band
         return zsRefuse(CPLE_NotSupported,
                         "%s: SINGLE_ARRAY=NO: what Create() makes of %d bands is one array; a copy has one for each",
                         name.c_str(), bands);
-    if (zsIsArchive(store))
-        return zsRefuse(CPLE_NotSupported,
-                        "%s: what is in an archive is written once; copy a finished raster into it", name.c_str());
     return true;
 }
 

@@ -277,10 +277,7 @@ void zsRemoveLeftovers(const std::string &root)
 {
     const ZSOwned<char *> paths(zs_staging_leftovers(root.c_str()), zs_names_free);
     for (char **path = paths.get(); path != nullptr && *path != nullptr; path++)
-    {
-        VSIUnlink((std::string(*path) + "/" + ZS_PACKED_NAME).c_str());
         zsRemoveSilently(*path);
-    }
 }
 
 bool zsRemoveReplaced(const std::string &store, bool overwrite)

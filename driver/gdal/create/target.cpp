@@ -36,6 +36,10 @@ bool ZSTarget::Open(const std::string &root, bool overwrite, bool fsync, bool ca
     m_canAppend = canAppend;
     m_overwrite = overwrite;
     m_fsync = fsync;
+    if (zsEndsWith(CPLString(root).tolower(), ".zip") || zsIsArchive(root))
+        return zsRefuse(CPLE_NotSupported,
+                        "%s: expected the name of a folder; what is in an archive is written once: pack a finished "
+                        "store", zsShown(root).c_str());
     zsRemoveLeftovers(root);
     if (!zsMayReplace(root, overwrite, canAppend, m_replaces) || (isRemote && !PutMark(root)))
         return false;
@@ -44,10 +48,6 @@ bool ZSTarget::Open(const std::string &root, bool overwrite, bool fsync, bool ca
     if (m_marked != nullptr && !m_replaces &&
         !(made.Find(root, true) && (made.IsEmpty() || zsMayReplace(root, overwrite, canAppend, m_replaces))))
         return false;
-    if (!m_replaces && zsEndsWith(CPLString(root).tolower(), ".zip"))
-        return zsRefuse(CPLE_NotSupported,
-                        "%s: expected the name of a folder; a copy into NAME.zarr.zip or /vsizip/NAME.zip makes an "
-                        "archive", zsShown(root).c_str());
     struct zs_error err;
     if (zs_staging_begin(root.c_str(), m_replaces, &m_staging, &err) != ZS_OK)
         return zsReport(err);
@@ -111,24 +111,6 @@ static bool copyAll(const std::string &path, const std::string &root, const ZSCo
                             zsShown(reason).c_str(), zsShown(path).c_str());
     }
     return true;
-}
-
-bool ZSTarget::CopyFrom(const std::string &store)
-{
-    ZSContents from;
-    if (!from.Find(store))
-        return false;
-    const char *other = from.found.foreign_count > 0 ? from.found.foreign : nullptr;
-    for (size_t i = 0; other == nullptr && i < from.found.own.count; i++)
-    {
-        if (zs_is_mark(from.found.own.list[i]))
-            other = from.found.own.list[i];
-    }
-    if (other == nullptr)
-        return copyAll(store, m_path, from);
-    return zsRefuse(CPLE_AppDefined,
-                    "%s: is neither copied nor renamed: %s in it is not of the store, or is of a writer that is at "
-                    "work or was killed", zsShown(store).c_str(), other);
 }
 
 /* Copies objects to where they belong, on a store that does not rename. Those under the hidden name go when all are

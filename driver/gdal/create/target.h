@@ -56,9 +56,6 @@ class ZSTarget
     {
         return m_staging.root != nullptr ? m_staging.root : "";
     }
-    /* Copies a store to Path() on an object store, the root's zarr.json last. False (CPLError emitted) on failure, and
-     * where something in it is not of the store. */
-    bool CopyFrom(const std::string &store);
     /* Publishes what was written and removes what it replaces. False (CPLError emitted) on failure: what was there
      * is there. */
     bool Commit();

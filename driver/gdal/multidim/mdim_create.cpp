@@ -38,10 +38,7 @@ static bool parse(const char *name, CSLConstList list, ZSCreationOptions &option
     if (!isParsed || connection.has_array)
         return zsRefuse(CPLE_AppDefined, "%s: %s", zsShown(name).c_str(),
                         isParsed ? "expected the name of a store" : reason.c_str());
-    if (!zsIsArchive(connection.store))
-        return zsIsNoRepository(connection);
-    return zsRefuse(CPLE_NotSupported, "%s: what is in an archive is written once; make a store and pack it",
-                    zsShown(name).c_str());
+    return zsIsNoRepository(connection);
 }
 
 /* Warns of options, in this driver's words, that are of rasters alone: a copy through the multidimensional API takes
