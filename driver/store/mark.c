@@ -126,14 +126,15 @@ static enum zs_status check(struct zs_store *store, const char *key, bool overwr
     const enum zs_status status = read_mark(store, key, &maker, &has_maker, etag, err);
     if (status != ZS_OK || !has_maker)
         return status == ZS_NOT_FOUND ? ZS_OK : status;
-    const bool is_seen = is_here(&maker, &us);
-    if (is_seen && read_since(maker.process, since) && strcmp(since, maker.since) == 0)
+    const bool is_seen = is_here(&maker, &us), is_own = is_us(&maker, &us);
+    if (is_seen && !is_own && read_since(maker.process, since) && strcmp(since, maker.since) == 0)
         return zs_fail(err, ZS_CONFLICT, "%s/%s: process %ld on %s is making what shall be there, since %s",
                        store->root, key, maker.process, maker.host, maker.at);
-    if (!is_seen && !overwrites)
+    if ((!is_seen || is_own) && !overwrites) /* our own was left where the server did not answer its removal either */
         return zs_fail(err, ZS_CONFLICT,
-                       "%s/%s: process %ld on %s is making what shall be there, since %s; if it was killed, remove "
-                       "this object, or give OVERWRITE=YES", store->root, key, maker.process, maker.host, maker.at);
+                       "%s/%s: process %ld on %s is making what shall be there, since %s; if %s, remove this object, "
+                       "or give OVERWRITE=YES", store->root, key, maker.process, maker.host, maker.at,
+                       is_own ? "this failed" : "it was killed");
     return ZS_OK;
 }
 
