@@ -18,8 +18,7 @@ enum zs_status zs_store_open_local(const char *root, struct zs_store **store, st
 struct folder {
     struct folder *next; /* of the same hash */
     char *prefix;
-    bool is_clean;  /* no files of dead writers */
-    bool is_dirty;  /* zs_folders_sync() must flush it */
+    bool is_clean; /* no files of dead writers */
 };
 
 struct local_store {

@@ -43,72 +43,49 @@ enum zs_status zs_folder_sync(const struct local_store *store, const char *prefi
     return status;
 }
 
-/* Marks the folder of a key and all folders above it, which may be new as well. */
-static enum zs_status mark_dirty(struct local_store *store, const char *key, struct zs_error *err)
+struct folder_list {
+    const struct local_store *store;
+    struct folder **list;
+    size_t count, capacity;
+};
+
+static enum zs_status sync_listed(void *ctx, size_t item, struct zs_error *err)
 {
-    char *prefix = zs_key_parent(key);
+    const struct folder_list *folders = ctx;
+    return zs_folder_sync(folders->store, folders->list[item]->prefix, err);
+}
+
+/* Lists the folders of keys and those above them, which may be new as well, with others that were entered. */
+static enum zs_status list_folders(struct local_store *store, char **keys, size_t n, struct folder_list *folders,
+                                   struct zs_error *err)
+{
     struct folder *f;
-    for (bool is_last = false; !is_last;) {
+    for (size_t i = 0; i < n; i++) {
+        char *prefix = zs_key_parent(keys[i]);
         const enum zs_status status =
             prefix != NULL ? zs_folder_enter(store, prefix, false, &f, err) : zs_fail_memory(err);
-        is_last = status != ZS_OK || f->is_dirty || prefix[0] == '\0';
-        if (status == ZS_OK)
-            f->is_dirty = true;
-        char *above = is_last ? NULL : zs_key_parent(prefix);
         free(prefix);
-        prefix = above;
         if (status != ZS_OK && status != ZS_NOT_FOUND)
             return status;
     }
-    return ZS_OK;
-}
-
-struct dirty_folders {
-    const struct local_store *store;
-    struct folder **list;
-    size_t count;
-};
-
-static enum zs_status list_dirty(const struct local_store *store, struct dirty_folders *dirty, struct zs_error *err)
-{
-    for (int pass = 0; pass < 2; pass++) { /* counts them, then lists them */
-        size_t at = 0;
-        uint64_t hash;
-        if (pass == 1 && (dirty->list = zs_calloc(dirty->count + 1, sizeof *dirty->list)) == NULL)
-            return zs_fail_memory(err);
-        dirty->count = 0;
-        for (struct folder *f; (f = zs_map_next(&store->folders, &at, &hash)) != NULL;)
-            for (; f != NULL; f = f->next) {
-                if (!f->is_dirty)
-                    continue;
-                if (pass == 1)
-                    dirty->list[dirty->count] = f;
-                dirty->count++;
-            }
-    }
-    return ZS_OK;
-}
-
-static enum zs_status sync_dirty(void *ctx, size_t item, struct zs_error *err)
-{
-    const struct dirty_folders *dirty = ctx;
-    struct folder *f = dirty->list[item];
-    ZS_TRY(zs_folder_sync(dirty->store, f->prefix, err));
-    f->is_dirty = false;
+    size_t at = 0;
+    uint64_t hash;
+    while ((f = zs_map_next(&store->folders, &at, &hash)) != NULL)
+        for (; f != NULL; f = f->next) {
+            ZS_TRY_GROW(folders->list, folders->count, &folders->capacity, err);
+            folders->list[folders->count++] = f;
+        }
     return ZS_OK;
 }
 
 enum zs_status zs_folders_sync(struct local_store *store, char **keys, size_t n, struct zs_error *err)
 {
-    for (size_t i = 0; i < n; i++)
-        ZS_TRY(mark_dirty(store, keys[i], err));
-    struct dirty_folders dirty = {.store = store};
-    ZS_TRY(list_dirty(store, &dirty, err));
-    const int threads = zs_files_at_once(ZS_MOST_SYNCS);
-    const enum zs_status status = zs_parallel_for(threads, dirty.count, sync_dirty, &dirty, err);
-    free(dirty.list);
-    ZS_TRY(status);
-    return n > 0 ? zs_entry_sync(store->base.root, err) : ZS_OK;
+    struct folder_list folders = {.store = store};
+    enum zs_status status = n > 0 ? list_folders(store, keys, n, &folders, err) : ZS_OK;
+    if (status == ZS_OK)
+        status = zs_parallel_for(zs_files_at_once(ZS_MOST_SYNCS), folders.count, sync_listed, &folders, err);
+    free(folders.list);
+    return status == ZS_OK && n > 0 ? zs_entry_sync(store->base.root, err) : status;
 }
 
 /* Makes one directory; *is_new: it was not there. */

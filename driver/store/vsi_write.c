@@ -209,10 +209,9 @@ struct upload_settings {
     struct {
         const char *name;
         char *before; /* NULL: none */
-    } set[3];
+    } set[2];
     size_t count;
     char chunk_option[32]; /* the size of parts as an option of the file; "": none */
-    char *header_file;     /* in memory; NULL: none */
 };
 
 /* Sets an option of GDAL's for this thread. */
@@ -226,13 +225,6 @@ static enum zs_status set_option(struct upload_settings *u, const char *name, co
     u->set[u->count++].before = before;
     CPLSetThreadLocalConfigOption(name, value);
     return ZS_OK;
-}
-
-static void set_back_last(struct upload_settings *u)
-{
-    char *before = u->set[--u->count].before;
-    CPLSetThreadLocalConfigOption(u->set[u->count].name, before);
-    free(before);
 }
 
 /* Makes GDAL send the object in one request: as an option of the file too, which from GDAL 3.10 on comes before what
@@ -262,23 +254,6 @@ static char *condition_of(const struct zs_expectation *expected)
     return expects_none ? zs_strdup("If-None-Match: *") : zs_format("If-Match: %s", expected->etag);
 }
 
-/* Makes GDAL read the condition from a file of headers. Where the user set such a file for the path, the condition
- * cannot be sent, and the writer is warned. */
-static enum zs_status begin_header_file(const struct vsi_writer *w, const char *condition, struct upload_settings *u,
-                                        struct zs_error *err)
-{
-    if (zs_vsi_option(w->path, "GDAL_HTTP_HEADER_FILE") != NULL) {
-        (void)zs_store_expected(w->base.expected->store, NULL);
-        return ZS_OK;
-    }
-    u->header_file = zs_temporary_path("/vsimem");
-    VSILFILE *file = u->header_file != NULL ? VSIFOpenL(u->header_file, "wb") : NULL;
-    const bool is_written = file != NULL && VSIFWriteL(condition, strlen(condition), 1, file) == 1;
-    if (file != NULL)
-        VSIFCloseL(file);
-    return is_written ? set_option(u, "GDAL_HTTP_HEADER_FILE", u->header_file, err) : zs_fail_memory(err);
-}
-
 /* Whether headers that are set for a path hide those of the thread, as they do from GDAL 3.7 on. */
 static bool are_hidden(const char *path, const char *headers)
 {
@@ -287,16 +262,15 @@ static bool are_hidden(const char *path, const char *headers)
     return found != NULL && strcmp(found, headers) != 0;
 }
 
-/* Has GDAL send a condition beside the user's headers: among them, or in a file. */
+/* Has GDAL send a condition among the user's headers. Where those that are set for a path alone hide it, the writer is
+ * warned. */
 static enum zs_status begin_condition(const struct vsi_writer *w, struct upload_settings *u, struct zs_error *err)
 {
     char *condition = condition_of(w->base.expected);
     char *headers = condition != NULL ? zs_http_headers_with(w->path, condition) : NULL;
     enum zs_status status = headers != NULL ? set_option(u, "GDAL_HTTP_HEADERS", headers, err) : zs_fail_memory(err);
-    if (status == ZS_OK && are_hidden(w->path, headers)) {
-        set_back_last(u);
-        status = begin_header_file(w, condition, u, err);
-    }
+    if (status == ZS_OK && are_hidden(w->path, headers))
+        (void)zs_store_expected(w->base.expected->store, NULL);
     free(condition);
     free(headers);
     return status;
@@ -318,11 +292,11 @@ static bool may_be_in_parts(const struct vsi_writer *w, const struct upload_sett
 
 static void end_upload(struct upload_settings *u)
 {
-    while (u->count > 0)
-        set_back_last(u);
-    if (u->header_file != NULL)
-        VSIUnlink(u->header_file);
-    free(u->header_file);
+    while (u->count > 0) {
+        char *before = u->set[--u->count].before;
+        CPLSetThreadLocalConfigOption(u->set[u->count].name, before);
+        free(before);
+    }
 }
 
 /* Whether the object at the end of an upload has these bytes, of the file and of the object, at an offset. */
