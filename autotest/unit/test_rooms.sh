@@ -26,7 +26,7 @@ done <<END
 gdal 17867
 validate 1219
 raster 5707
-geo 9284
+geo 9174
 array 5828
 shard 1914
 icechunk 2034

@@ -8,15 +8,29 @@
 
 const char *zs_dimension_name(const struct zs_node *node, int dim)
 {
-    if (node->array == NULL || dim < 0 || dim >= node->array->ndim)
+    const struct zs_array_meta *meta = node->array;
+    const int ndim = meta != NULL ? meta->ndim : (int)zs_json_size(zs_json_get(node->document, "shape"));
+    if (dim < 0 || dim >= ndim)
         return NULL;
-    if (node->array->dimension_names[dim] != NULL)
-        return node->array->dimension_names[dim];
-    const zs_json *names = zs_json_get(node->attributes, ZS_ARRAY_DIMENSIONS);
+    if (meta != NULL && meta->dimension_names[dim] != NULL)
+        return meta->dimension_names[dim];
+    const zs_json *lists[] = {meta == NULL ? zs_json_get(node->document, "dimension_names") : NULL,
+                              zs_json_get(node->attributes, ZS_ARRAY_DIMENSIONS)};
     const char *name = NULL;
-    if (zs_json_is_array(names) && zs_json_size(names) == (size_t)node->array->ndim)
-        zs_json_string(zs_json_at(names, (size_t)dim), &name);
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0] && name == NULL; i++)
+        if (zs_json_is_array(lists[i]) && zs_json_size(lists[i]) == (size_t)ndim)
+            zs_json_string(zs_json_at(lists[i], (size_t)dim), &name);
     return name;
+}
+
+int zs_dimension_find(const struct zs_node *node, const char *name)
+{
+    for (int d = 0; node->array != NULL && d < node->array->ndim; d++) {
+        const char *own = zs_dimension_name(node, d);
+        if (own != NULL && strcmp(own, name) == 0)
+            return d;
+    }
+    return -1;
 }
 
 size_t zs_dimension_stem(const char *name)
@@ -38,14 +52,10 @@ static enum zs_status dimension_of(const struct zs_node *node, const char *optio
                                    struct zs_error *err)
 {
     const int ndim = node->array->ndim;
-    for (int i = 0; i < ndim; i++) {
-        const char *name = zs_dimension_name(node, i);
-        if (name != NULL && strcmp(name, text) == 0) {
-            *dim = i;
-            return ZS_OK;
-        }
-    }
     char *end;
+    *dim = zs_dimension_find(node, text);
+    if (*dim >= 0)
+        return ZS_OK;
     const long index = strtol(text, &end, 10);
     if (end != text && *end == '\0' && index >= 0 && index < ndim) {
         *dim = (int)index;

@@ -12,9 +12,11 @@ struct zs_axes {
 /* Where xarray kept the names of dimensions before `dimension_names`. */
 #define ZS_ARRAY_DIMENSIONS "_ARRAY_DIMENSIONS"
 
-/* Name of dimension `dim`: from `dimension_names`, else from the attribute `_ARRAY_DIMENSIONS` of older writers; NULL
- * where it has none. Borrowed from the node. */
+/* Name of dimension `dim` of an array, of text too: from `dimension_names`, else from the attribute `_ARRAY_DIMENSIONS`
+ * of older writers; NULL where it has none. Borrowed from the node. */
 const char *zs_dimension_name(const struct zs_node *node, int dim);
+/* The dimension of that name; -1 where there is none. */
+int zs_dimension_find(const struct zs_node *node, const char *name);
 
 /* The X and Y of an overview are called as the base's with the ending `_<N>x` (raster/overviews.h), or just so. Length
  * of a name without that ending, and whether a dimension is called as the base's dimension `base` or as that at a

@@ -21,44 +21,27 @@ static int64_t floor_div(int64_t a, int64_t b)
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-/* Days since 1970-01-01 of the proleptic Gregorian calendar, in years that begin in March so that the leap day is last
- * (H. Hinnant, "chrono-compatible low-level date algorithms"). */
-static int64_t gregorian_days(struct date d)
+/* Days since the Gregorian 1970-01-01 of a date of the proleptic Gregorian or the Julian calendar, in years that begin
+ * in March so that the leap day is last (H. Hinnant, "chrono-compatible low-level date algorithms"). */
+static int64_t days_in(bool is_julian, struct date d)
 {
     const int64_t year = d.year - (d.month <= 2);
-    const int64_t era = floor_div(year, 400), of_era = year - era * 400;
     const int64_t of_year = (153 * (d.month + (d.month > 2 ? -3 : 9)) + 2) / 5 + d.day - 1;
-    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+    const int64_t days = year * 365 + floor_div(year, 4) + of_year - 719470;
+    return is_julian ? days : days - floor_div(year, 100) + floor_div(year, 400) + 2;
 }
 
-static struct date gregorian_date(int64_t days)
+static struct date date_in(bool is_julian, int64_t days)
 {
-    days += 719468;
-    const int64_t era = floor_div(days, 146097), of_era = days - era * 146097;
-    const int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-    const int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
+    int64_t year = 1970 + (int64_t)floor((double)days / 365.2425);
+    while (days_in(is_julian, (struct date){year + 1, 3, 1}) <= days)
+        year++;
+    while (days_in(is_julian, (struct date){year, 3, 1}) > days)
+        year--;
+    const int64_t of_year = days - days_in(is_julian, (struct date){year, 3, 1});
     const int64_t m = (5 * of_year + 2) / 153;
     const int month = (int)(m < 10 ? m + 3 : m - 9);
-    return (struct date){year + era * 400 + (month <= 2), month, (int)(of_year - (153 * m + 2) / 5 + 1)};
-}
-
-/* The same day count for dates of the Julian calendar: its 1970-01-01 is 13 days after the Gregorian one. */
-static int64_t julian_days(struct date d)
-{
-    const int64_t year = d.year - (d.month <= 2);
-    const int64_t era = floor_div(year, 4), of_era = year - era * 4;
-    const int64_t of_year = (153 * (d.month + (d.month > 2 ? -3 : 9)) + 2) / 5 + d.day - 1;
-    return era * 1461 + of_era * 365 + of_year - 719470;
-}
-
-static struct date julian_date(int64_t days)
-{
-    days += 719470;
-    const int64_t era = floor_div(days, 1461), of_era = days - era * 1461;
-    const int64_t year = (of_era - of_era / 1460) / 365, of_year = of_era - 365 * year;
-    const int64_t m = (5 * of_year + 2) / 153;
-    const int month = (int)(m < 10 ? m + 3 : m - 9);
-    return (struct date){year + era * 4 + (month <= 2), month, (int)(of_year - (153 * m + 2) / 5 + 1)};
+    return (struct date){year + (month <= 2), month, (int)(of_year - (153 * m + 2) / 5 + 1)};
 }
 
 /* Years of one length: 365, 366 or 360 days. */
@@ -73,30 +56,27 @@ static const int *month_ends(enum zs_calendar calendar)
 /* First day of the Gregorian calendar in the mixed one, 1582-10-15. */
 #define SWITCH_DAY ((int64_t)-141427)
 
+/* Whether the day of the Gregorian 1970-01-01 is counted from, and in which of its two calendars. */
+static bool is_leaping(enum zs_calendar calendar, int64_t gregorian_days, bool *is_julian)
+{
+    *is_julian = calendar == ZS_CALENDAR_JULIAN || (calendar == ZS_CALENDAR_STANDARD && gregorian_days < SWITCH_DAY);
+    return calendar <= ZS_CALENDAR_JULIAN;
+}
+
 static int64_t days_of(enum zs_calendar calendar, struct date d)
 {
-    switch (calendar) {
-    case ZS_CALENDAR_GREGORIAN:
-        return gregorian_days(d);
-    case ZS_CALENDAR_JULIAN:
-        return julian_days(d);
-    case ZS_CALENDAR_STANDARD:
-        return gregorian_days(d) >= SWITCH_DAY ? gregorian_days(d) : julian_days(d);
-    case ZS_CALENDAR_NOLEAP:
-    case ZS_CALENDAR_ALL_LEAP:
-    case ZS_CALENDAR_360_DAY:
-        break;
-    }
+    bool is_julian;
+    if (is_leaping(calendar, days_in(false, d), &is_julian))
+        return days_in(is_julian, d);
     const int *ends = month_ends(calendar);
     return (d.year - 1970) * ends[12] + ends[d.month - 1] + d.day - 1;
 }
 
 static struct date date_of(enum zs_calendar calendar, int64_t days)
 {
-    if (calendar == ZS_CALENDAR_GREGORIAN || (calendar == ZS_CALENDAR_STANDARD && days >= SWITCH_DAY))
-        return gregorian_date(days);
-    if (calendar == ZS_CALENDAR_JULIAN || calendar == ZS_CALENDAR_STANDARD)
-        return julian_date(days);
+    bool is_julian;
+    if (is_leaping(calendar, days, &is_julian))
+        return date_in(is_julian, days);
     const int *ends = month_ends(calendar);
     const int64_t year = floor_div(days, ends[12]);
     const int of_year = (int)(days - year * ends[12]);
@@ -182,50 +162,97 @@ static bool parse_zone(const char *text, int64_t *offset)
     return true;
 }
 
-/* Decimals of a second after its point, as nanoseconds; moves *text behind them. By hand: strtod() reads the locale's
- * decimal mark. */
-static int64_t parse_fraction(const char **text)
+/* A date and a time as they are written, shortened or not. */
+struct moment {
+    struct date date;
+    int date_parts, time_parts; /* how many of year, month and day, of hour, minute and second there are */
+    int time[3];
+    int64_t nanoseconds, step; /* step: of the last decimal of the second, 0 without decimals */
+    bool is_exact;             /* each part has the digits that ISO 8601 wants: four or five, then two */
+};
+
+/* Reads a number of at most `most` digits; moves *text behind it. Returns how many there are. */
+static int scan_number(const char **text, int most, int64_t *number)
 {
-    int64_t nanoseconds = 0, unit = NANO / 10;
-    for (; **text >= '0' && **text <= '9'; ++*text, unit /= 10)
-        nanoseconds += unit * (**text - '0');
-    return nanoseconds;
+    int n = 0;
+    *number = 0;
+    for (; n < most && (*text)[n] >= '0' && (*text)[n] <= '9'; n++)
+        *number = *number * 10 + ((*text)[n] - '0');
+    *text += n;
+    return n;
+}
+
+/* Reads what follows `mark` as a part of two digits, or one. */
+static bool scan_part(const char **text, char mark, int *part, bool *is_exact)
+{
+    int64_t number;
+    const char *at = *text + 1;
+    const int digits = **text == mark ? scan_number(&at, 2, &number) : 0;
+    if (digits == 0)
+        return false;
+    *part = (int)number;
+    *is_exact = *is_exact && digits == 2;
+    *text = at;
+    return true;
+}
+
+/* Reads the time of a day behind its date, if there is one; moves *text behind it. By hand: strtod() reads the locale's
+ * decimal mark. */
+static void scan_time(const char **text, struct moment *m)
+{
+    const char *at = *text + (**text == 'T' || **text == 't');
+    int64_t number;
+    at += strspn(at, " ");
+    const bool has_mark = at == *text + 1;
+    const int digits = at > *text ? scan_number(&at, 2, &number) : 0;
+    if (digits == 0)
+        return;
+    m->is_exact = m->is_exact && digits == 2 && has_mark;
+    m->time[m->time_parts++] = (int)number;
+    while (m->time_parts < 3 && scan_part(&at, ':', &m->time[m->time_parts], &m->is_exact))
+        m->time_parts++;
+    if (m->time_parts == 3 && at[0] == '.' && at[1] >= '0' && at[1] <= '9') {
+        int64_t unit = NANO / 10;
+        for (at++; *at >= '0' && *at <= '9'; at++, unit /= 10) {
+            m->nanoseconds += unit * (*at - '0');
+            m->step = unit > 0 ? unit : 1;
+        }
+    }
+    *text = at;
+}
+
+/* Reads a date, and a time or none; moves *text behind them. False where there is no year. */
+static bool scan_moment(const char **text, struct moment *m)
+{
+    *m = (struct moment){.date = {0, 1, 1}};
+    const int sign = **text == '-' ? -1 : 1;
+    *text += sign < 0;
+    const int digits = scan_number(text, 6, &m->date.year);
+    m->date.year *= sign;
+    m->is_exact = digits == 4 || digits == 5;
+    m->date_parts = digits > 0;
+    if (digits > 0 && scan_part(text, '-', &m->date.month, &m->is_exact))
+        m->date_parts += 1 + scan_part(text, '-', &m->date.day, &m->is_exact);
+    if (digits > 0)
+        scan_time(text, m);
+    return digits > 0 && m->date.month >= 1 && m->date.month <= 12 && m->date.day >= 1 && m->date.day <= 31;
+}
+
+static int64_t seconds_of(enum zs_calendar calendar, const struct moment *m)
+{
+    return days_of(calendar, m->date) * SECONDS_PER_DAY + m->time[0] * 3600 + m->time[1] * 60 + m->time[2];
 }
 
 /* A date, a time or none, a zone or none, as an instant of the calendar. is_whole: the date has a month and a day. */
-static bool parse_instant(enum zs_calendar calendar, const char *text, bool is_whole, int64_t *seconds,
-                          int64_t *nanoseconds)
+static bool parse_instant(enum zs_calendar calendar, const char *text, bool is_whole, struct zs_instant *instant)
 {
-    text += strspn(text, " ");
-    int year, month = 1, day = 1, hour = 0, minute = 0, second = 0, used = 0;
-    *nanoseconds = 0;
-    const int fields = sscanf(text, "%6d%n-%2d%n-%2d%n", &year, &used, &month, &used, &day, &used);
-    text += used;
-    if (fields < 1 || (fields < 3 && (is_whole || strchr(" Tt", *text) == NULL))) /* its end is one of these, too */
-        return false;
-    text += *text == 'T' || *text == 't';
-    text += strspn(text, " ");
-    if (*text >= '0' && *text <= '9') {
-        used = 0;
-        const int n = sscanf(text, "%2d%n:%2d%n", &hour, &used, &minute, &used);
-        text += used;
-        if (n == 2 && *text == ':') {
-            used = 0;
-            if (sscanf(text + 1, "%2d%n", &second, &used) < 1)
-                return false;
-            text += 1 + used;
-            if (*text == '.') {
-                text++;
-                *nanoseconds = parse_fraction(&text);
-            }
-        }
-    }
+    struct moment m;
     int64_t zone;
-    if (month < 1 || month > 12 || day < 1 || day > 31 || hour > 24 || minute > 59 || second > 60 ||
-        !parse_zone(text, &zone))
+    text += strspn(text, " ");
+    if (!scan_moment(&text, &m) || (is_whole && m.date_parts < 3) || m.time[0] > 24 || m.time[1] > 59 ||
+        m.time[2] > 60 || !parse_zone(text, &zone))
         return false;
-    *seconds = days_of(calendar, (struct date){year, month, day}) * SECONDS_PER_DAY + hour * 3600 + minute * 60 +
-               second - zone;
+    *instant = (struct zs_instant){seconds_of(calendar, &m) - zone, m.nanoseconds};
     return true;
 }
 
@@ -241,17 +268,16 @@ bool zs_cf_time_parse(const char *units, const char *calendar, struct zs_time_un
     unit->nanoseconds = unit_length(units, (size_t)(since - units));
     unit->seconds = (double)unit->nanoseconds / 1e9;
     return unit->nanoseconds != 0 &&
-           parse_instant(unit->calendar, since + 7, false, &unit->epoch, &unit->epoch_nanoseconds);
+           parse_instant(unit->calendar, since + 7, false, &unit->epoch);
 }
 
 bool zs_time_count(const struct zs_time_unit *unit, const char *text, int64_t *count, double *value)
 {
-    int64_t seconds, nanoseconds;
-    if (unit->nanoseconds == 0 || !parse_instant(unit->calendar, text, true, &seconds, &nanoseconds))
+    struct zs_instant at;
+    if (unit->nanoseconds == 0 || !parse_instant(unit->calendar, text, true, &at))
         return false;
-    seconds -= unit->epoch;
-    nanoseconds -= unit->epoch_nanoseconds;
-    seconds += floor_div(nanoseconds, NANO);
+    int64_t nanoseconds = at.nanoseconds - unit->epoch.nanoseconds;
+    const int64_t seconds = at.seconds - unit->epoch.seconds + floor_div(nanoseconds, NANO);
     nanoseconds -= floor_div(nanoseconds, NANO) * NANO;
     *value = ((double)seconds * 1e9 + (double)nanoseconds) / (double)unit->nanoseconds;
     /* Whole where units are whole seconds and divide, or are parts of a second. */
@@ -269,42 +295,62 @@ bool zs_time_count(const struct zs_time_unit *unit, const char *text, int64_t *c
     return true;
 }
 
+/* Units of datetime64, and as CF counts from numpy's epoch; `word` where CF has one of that length. */
+static const struct datetime_unit {
+    const char *name, *since, *word;
+    int64_t months, nanoseconds;
+    double seconds;
+} datetime_units[] = {
+    {"Y", "days since 1970-01-01", NULL, 12, 0, 0},
+    {"M", "days since 1970-01-01", NULL, 1, 0, 0},
+    {"W", "days since 1970-01-01", NULL, 0, 7 * SECONDS_PER_DAY * NANO, 7 * 86400.0},
+    {"D", "days since 1970-01-01", "days", 0, SECONDS_PER_DAY * NANO, 86400.0},
+    {"h", "hours since 1970-01-01", "hours", 0, 3600 * NANO, 3600.0},
+    {"m", "minutes since 1970-01-01", "minutes", 0, 60 * NANO, 60.0},
+    {"s", "seconds since 1970-01-01", "seconds", 0, NANO, 1.0},
+    {"ms", "milliseconds since 1970-01-01", "milliseconds", 0, 1000000, 1e-3},
+    {"us", "microseconds since 1970-01-01", "microseconds", 0, 1000, 1e-6},
+    {"\xce\xbcs", NULL, NULL, 0, 1000, 1e-6}, /* with a Greek mu, as the extension registry allows */
+    {"ns", "nanoseconds since 1970-01-01", "nanoseconds", 0, 1, 1e-9},
+    {"ps", NULL, NULL, 0, 0, 1e-12},
+    {"fs", NULL, NULL, 0, 0, 1e-15},
+    {"as", NULL, NULL, 0, 0, 1e-18},
+};
+
+static const struct datetime_unit *datetime_unit_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof datetime_units / sizeof datetime_units[0]; i++)
+        if (strcmp(name, datetime_units[i].name) == 0)
+            return &datetime_units[i];
+    return NULL;
+}
+
 bool zs_datetime_unit(const char *name, int64_t scale, struct zs_time_unit *unit)
 {
-    static const struct {
-        const char *name;
-        int64_t months, nanoseconds;
-        double seconds;
-    } known[] = {
-        {"Y", 12, 0, 0},
-        {"M", 1, 0, 0},
-        {"W", 0, 7 * SECONDS_PER_DAY * NANO, 7 * 86400.0},
-        {"D", 0, SECONDS_PER_DAY * NANO, 86400.0},
-        {"h", 0, 3600 * NANO, 3600.0},
-        {"m", 0, 60 * NANO, 60.0},
-        {"s", 0, NANO, 1.0},
-        {"ms", 0, 1000000, 1e-3},
-        {"us", 0, 1000, 1e-6},
-        {"\xce\xbcs", 0, 1000, 1e-6}, /* with a Greek mu, as the extension registry allows */
-        {"ns", 0, 1, 1e-9},
-        {"ps", 0, 0, 1e-12},
-        {"fs", 0, 0, 1e-15},
-        {"as", 0, 0, 1e-18},
-    };
-    memset(unit, 0, sizeof *unit);
-    if (scale < 1 || scale > INT32_MAX) /* numpy's own bound */
+    const struct datetime_unit *known = datetime_unit_of(name);
+    *unit = (struct zs_time_unit){.calendar = ZS_CALENDAR_GREGORIAN};
+    if (known == NULL || scale < 1 || scale > INT32_MAX) /* numpy's own bound */
         return false;
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (strcmp(name, known[i].name) != 0)
-            continue;
-        unit->calendar = ZS_CALENDAR_GREGORIAN;
-        unit->months = known[i].months * scale;
-        unit->seconds = known[i].seconds * (double)scale;
-        if (known[i].nanoseconds <= INT64_MAX / scale)
-            unit->nanoseconds = known[i].nanoseconds * scale;
-        return true;
-    }
-    return false;
+    unit->months = known->months * scale;
+    unit->seconds = known->seconds * (double)scale;
+    if (known->nanoseconds <= INT64_MAX / scale)
+        unit->nanoseconds = known->nanoseconds * scale;
+    return true;
+}
+
+const char *zs_datetime_units(const char *name)
+{
+    const struct datetime_unit *known = datetime_unit_of(name);
+    return known != NULL ? known->since : NULL;
+}
+
+const char *zs_time_units(const struct zs_dtype *dtype)
+{
+    const bool is_instant = dtype->type == ZS_DATETIME64;
+    if ((!is_instant && dtype->type != ZS_TIMEDELTA64) || dtype->unit_scale != 1)
+        return NULL;
+    const struct datetime_unit *known = datetime_unit_of(dtype->unit);
+    return known == NULL || known->word == NULL ? NULL : is_instant ? known->since : known->word;
 }
 
 /* ---- Writing ---- */
@@ -312,8 +358,9 @@ bool zs_datetime_unit(const char *name, int64_t scale, struct zs_time_unit *unit
 /* Years that are printed; seconds beyond them are refused before they can overflow. */
 #define MAX_SECONDS ((double)100000 * 366 * 86400)
 
-static bool print(enum zs_calendar calendar, int64_t seconds, int64_t nanoseconds, char *out, size_t capacity)
+bool zs_instant_print(enum zs_calendar calendar, struct zs_instant instant, char *out, size_t capacity)
 {
+    const int64_t seconds = instant.seconds, nanoseconds = instant.nanoseconds;
     const int64_t days = floor_div(seconds, SECONDS_PER_DAY);
     const int of_day = (int)(seconds - days * SECONDS_PER_DAY);
     const struct date d = date_of(calendar, days);
@@ -336,8 +383,8 @@ static bool since_epoch(const struct zs_time_unit *unit, int64_t seconds, int64_
 {
     if (fabs((double)seconds) > MAX_SECONDS)
         return false;
-    nanoseconds += unit->epoch_nanoseconds;
-    instant->seconds = seconds + unit->epoch + floor_div(nanoseconds, NANO);
+    nanoseconds += unit->epoch.nanoseconds;
+    instant->seconds = seconds + unit->epoch.seconds + floor_div(nanoseconds, NANO);
     instant->nanoseconds = nanoseconds - floor_div(nanoseconds, NANO) * NANO;
     return true;
 }
@@ -348,7 +395,7 @@ static bool months_since_epoch(const struct zs_time_unit *unit, int64_t count, s
         return false;
     const int64_t month = count * unit->months, year = floor_div(month, 12);
     const struct date d = {1970 + year, (int)(month - year * 12) + 1, 1};
-    *instant = (struct zs_instant){gregorian_days(d) * SECONDS_PER_DAY, 0};
+    *instant = (struct zs_instant){days_in(false, d) * SECONDS_PER_DAY, 0};
     return d.year >= -9999 && d.year <= 99999;
 }
 
@@ -391,48 +438,7 @@ int zs_instant_compare(struct zs_instant a, struct zs_instant b)
     return a.nanoseconds < b.nanoseconds ? -1 : a.nanoseconds > b.nanoseconds;
 }
 
-bool zs_time_print_int(const struct zs_time_unit *unit, int64_t count, char *out, size_t capacity)
-{
-    struct zs_instant i;
-    return zs_time_instant_int(unit, count, &i) && print(unit->calendar, i.seconds, i.nanoseconds, out, capacity);
-}
-
-bool zs_time_print_double(const struct zs_time_unit *unit, double count, char *out, size_t capacity)
-{
-    struct zs_instant i;
-    return zs_time_instant_double(unit, count, &i) && print(unit->calendar, i.seconds, i.nanoseconds, out, capacity);
-}
-
 /* ---- Spans ---- */
-
-/* A number of `digits` digits behind `mark`, which may be one of several characters; moves *text behind it. */
-static bool parse_part(const char **text, const char *marks, int digits, int *value)
-{
-    const char *at = *text;
-    if (*at == '\0' || strchr(marks, *at) == NULL)
-        return false;
-    *value = 0;
-    for (int i = 1; i <= digits; i++) {
-        if (at[i] < '0' || at[i] > '9')
-            return false;
-        *value = *value * 10 + (at[i] - '0');
-    }
-    *text = at + 1 + digits;
-    return true;
-}
-
-/* Four digits or five, as they are printed. */
-static bool parse_year(const char **text, int64_t *year)
-{
-    const int sign = **text == '-' ? -1 : 1;
-    *text += sign < 0;
-    const size_t digits = strspn(*text, "0123456789");
-    *year = 0;
-    for (size_t i = 0; i < digits && digits <= 5; i++)
-        *year = *year * 10 + (*(*text)++ - '0');
-    *year *= sign;
-    return digits == 4 || digits == 5;
-}
 
 static bool is_date(enum zs_calendar calendar, struct date d)
 {
@@ -443,36 +449,22 @@ static bool is_date(enum zs_calendar calendar, struct date d)
 bool zs_time_span(enum zs_calendar calendar, const char *text, struct zs_instant *from, struct zs_instant *to)
 {
     static const int64_t lengths[] = {SECONDS_PER_DAY, 3600, 60, 1}; /* of what is given last */
-    struct date d = {0, 1, 1};
-    int part[3] = {0, 0, 0}, parts = 0;
-    if (!parse_year(&text, &d.year))
+    struct moment m;
+    if (!scan_moment(&text, &m) || !m.is_exact || (m.time_parts > 0 && m.date_parts < 3))
         return false;
-    const bool has_month = parse_part(&text, "-", 2, &d.month);
-    const bool has_day = has_month && parse_part(&text, "-", 2, &d.day);
-    while (has_day && parts < 3 && parse_part(&text, parts == 0 ? "Tt " : ":", 2, &part[parts]))
-        parts++;
-    int64_t nanoseconds = 0, step = 0;
-    if (parts == 3 && *text == '.' && text[1] >= '0' && text[1] <= '9') {
-        const char *point = text++;
-        nanoseconds = parse_fraction(&text);
-        step = NANO;
-        for (ptrdiff_t i = 1; i < text - point; i++)
-            step = step > 1 ? step / 10 : 1;
-    }
-    text += has_day && *text == 'Z';
-    if (*text != '\0' || d.month < 1 || d.month > 12 || d.day < 1 || d.day > 31 || part[0] > 23 || part[1] > 59 ||
-        part[2] > 59 || (has_day && !is_date(calendar, d)))
+    text += m.date_parts == 3 && *text == 'Z';
+    if (*text != '\0' || m.time[0] > 23 || m.time[1] > 59 || m.time[2] > 59 ||
+        (m.date_parts == 3 && !is_date(calendar, m.date)))
         return false;
-    from->seconds = days_of(calendar, d) * SECONDS_PER_DAY + part[0] * 3600 + part[1] * 60 + part[2];
-    from->nanoseconds = nanoseconds;
-    *to = *from;
-    if (!has_day) {
-        const struct date next = {d.year + (!has_month || d.month == 12), has_month ? d.month % 12 + 1 : 1, 1};
+    *from = *to = (struct zs_instant){seconds_of(calendar, &m), m.nanoseconds};
+    if (m.date_parts < 3) {
+        const bool is_next_year = m.date_parts == 1 || m.date.month == 12;
+        const struct date next = {m.date.year + is_next_year, is_next_year ? 1 : m.date.month + 1, 1};
         to->seconds = days_of(calendar, next) * SECONDS_PER_DAY;
-    } else if (step == 0) {
-        to->seconds += lengths[parts];
+    } else if (m.step == 0) {
+        to->seconds += lengths[m.time_parts];
     } else {
-        to->nanoseconds += step;
+        to->nanoseconds += m.step;
         to->seconds += to->nanoseconds / NANO;
         to->nanoseconds %= NANO;
     }

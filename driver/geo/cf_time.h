@@ -5,9 +5,7 @@
  * every unit, without leap seconds. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "zarr/dtype.h"
 
 enum zs_calendar {
     ZS_CALENDAR_GREGORIAN, /* proleptic */
@@ -18,13 +16,17 @@ enum zs_calendar {
     ZS_CALENDAR_360_DAY
 };
 
+/* An instant: seconds since 1970-01-01T00:00:00 of its calendar, and nanoseconds (0 to 999,999,999) of the next. */
+struct zs_instant {
+    int64_t seconds, nanoseconds;
+};
+
 struct zs_time_unit {
     enum zs_calendar calendar;
-    double seconds;    /* length of the unit */
+    double seconds;      /* length of the unit */
     int64_t nanoseconds; /* the same as a whole number; 0 when it is not one that int64 holds */
-    int64_t months;    /* numpy's Y and M: the unit in months (seconds is then 0) */
-    int64_t epoch;     /* seconds since 1970-01-01 of the calendar */
-    int64_t epoch_nanoseconds;
+    int64_t months;      /* numpy's Y and M: the unit in months (seconds is then 0) */
+    struct zs_instant epoch;
 };
 
 /* Reads "<unit> since <date>[ time[ zone]]" and a calendar name (NULL: standard). False when they are not understood:
@@ -34,22 +36,22 @@ bool zs_cf_time_parse(const char *units, const char *calendar, struct zs_time_un
 /* The unit of datetime64 ("Y" to "as") times `scale`. False for "generic" and anything else. */
 bool zs_datetime_unit(const char *name, int64_t scale, struct zs_time_unit *unit);
 
-/* The instant `count` units after the epoch as text ("2024-05-01T06:00:00", with as many decimals as it needs). False
- * when it lies outside the years -9999 to 99999 or the buffer is too small; 48 bytes always do. */
-bool zs_time_print_int(const struct zs_time_unit *unit, int64_t count, char *out, size_t capacity);
-bool zs_time_print_double(const struct zs_time_unit *unit, double count, char *out, size_t capacity);
-
-/* An instant: seconds since 1970-01-01T00:00:00 of its calendar, and nanoseconds (0 to 999,999,999) of the next. */
-struct zs_instant {
-    int64_t seconds, nanoseconds;
-};
-
-/* Before, the same, or after: -1, 0, 1. */
-int zs_instant_compare(struct zs_instant a, struct zs_instant b);
+/* CF units that instants of a datetime64 in this unit are written in ("nanoseconds since 1970-01-01"); NULL: none. */
+const char *zs_datetime_units(const char *name);
+/* CF units of the elements of a type that counts time ("seconds since 1970-01-01" for datetime64, "seconds" for
+ * timedelta64); NULL for all others, and where CF has none of that length. */
+const char *zs_time_units(const struct zs_dtype *dtype);
 
 /* The instant `count` units after the epoch. False where it has no text. */
 bool zs_time_instant_int(const struct zs_time_unit *unit, int64_t count, struct zs_instant *instant);
 bool zs_time_instant_double(const struct zs_time_unit *unit, double count, struct zs_instant *instant);
+
+/* An instant as text ("2024-05-01T06:00:00", with as many decimals as it needs). False when it lies outside the years
+ * -9999 to 99999 or the buffer is too small; 48 bytes always do. */
+bool zs_instant_print(enum zs_calendar calendar, struct zs_instant instant, char *out, size_t capacity);
+
+/* Before, the same, or after: -1, 0, 1. */
+int zs_instant_compare(struct zs_instant a, struct zs_instant b);
 
 /* What a text in ISO 8601 stands for, from *from up to but without *to: "2024" is a year, "2024-05" a month,
  * "2024-05-01T06" an hour, "2024-05-01T06:00:00" a second, with decimals the last of these. T may be a space, and Z

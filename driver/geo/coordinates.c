@@ -12,6 +12,7 @@
 #include "geo/conventions.h"
 #include "geo/scope.h"
 #include "geo/crs.h"
+#include "geo/variables.h"
 #include "zarr/name.h"
 
 /* Coordinates are looked through so many at a time (8 MiB of doubles). */
@@ -25,39 +26,13 @@ static bool is_failure(enum zs_status status)
            status == ZS_CANCELLED;
 }
 
-/* Finds the array named as the dimension, readable or not; NULL when there is none. Fails where the store does, and
- * where its document is invalid. */
-static enum zs_status find_named_array(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim,
-                                       const struct zs_node **out, struct zs_error *err)
+/* The array named as the dimension, readable or not: above its group only where looking costs nothing. */
+static const struct zs_node *find_named(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim)
 {
-    const char *name = zs_dimension_name(node, dim);
-    enum zs_status status = ZS_OK;
-    *out = NULL;
-    if (!zs_is_inside_name(name) || node->array == NULL)
-        return ZS_OK;
-    char *group = zs_path_parent(node->path);
-    while (group != NULL && status == ZS_OK && *out == NULL) {
-        const struct zs_node *found;
-        const enum zs_status looked = zs_hierarchy_node_at(hierarchy, group, name, &found, err);
-        if (looked == ZS_OK && found->type == ZS_NODE_ARRAY)
-            *out = found;
-        else if (is_failure(looked) || looked == ZS_INVALID)
-            status = looked;
-        char *above = zs_hierarchy_is_consolidated(hierarchy) ? zs_path_parent(group) : NULL;
-        free(group);
-        group = above;
-    }
-    free(group);
-    if (*out == node)
-        *out = NULL;
-    return status;
-}
-
-static const struct zs_node *find_by_name(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim)
-{
-    const struct zs_node *found;
-    struct zs_error ignored;
-    return find_named_array(hierarchy, node, dim, &found, &ignored) == ZS_OK ? found : NULL;
+    const char *name = node->array != NULL ? zs_dimension_name(node, dim) : NULL;
+    const struct zs_node *found =
+        zs_array_beside(hierarchy, node, name, zs_hierarchy_is_consolidated(hierarchy));
+    return found != node ? found : NULL;
 }
 
 static bool is_coordinate_of(const struct zs_node *found, const struct zs_node *node, int dim)
@@ -68,7 +43,7 @@ static bool is_coordinate_of(const struct zs_node *found, const struct zs_node *
 
 const struct zs_node *zs_coordinate_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim)
 {
-    const struct zs_node *found = find_by_name(hierarchy, node, dim);
+    const struct zs_node *found = find_named(hierarchy, node, dim);
     return is_coordinate_of(found, node, dim) ? found : NULL;
 }
 
@@ -78,8 +53,9 @@ enum zs_status zs_coordinate_texts(struct zs_hierarchy *hierarchy, const struct 
     uint64_t length;
     bool is_blank;
     *texts = NULL;
-    const struct zs_node *found;
-    ZS_TRY(find_named_array(hierarchy, node, dim, &found, err));
+    const size_t failures = zs_hierarchy_failures(hierarchy);
+    const struct zs_node *found = find_named(hierarchy, node, dim);
+    ZS_TRY(zs_hierarchy_check_since(hierarchy, failures, err));
     if (found == NULL || count == 0 || !zs_strings_length(found, &length) || length != node->array->shape[dim])
         return ZS_OK;
     char **values;
@@ -348,10 +324,9 @@ static enum zs_status check_axis(struct zs_array *array, struct zs_regular_axis 
 enum zs_status zs_regular_axis_read(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim,
                                     struct zs_regular_axis *axis, struct zs_error *err)
 {
-    const struct zs_node *c;
+    const struct zs_node *c = zs_coordinate_find(hierarchy, node, dim);
     memset(axis, 0, sizeof *axis);
-    ZS_TRY(find_named_array(hierarchy, node, dim, &c, err));
-    if (!is_coordinate_of(c, node, dim))
+    if (c == NULL)
         return ZS_OK;
     axis->coordinate = c;
     axis->size = node->array->shape[dim];

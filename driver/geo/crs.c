@@ -131,6 +131,16 @@ OGRSpatialReferenceH zs_crs_from_proj_string(const char *text)
     return import_text(text, OSRImportFromProj4);
 }
 
+OGRSpatialReferenceH zs_crs_from_json(const zs_json *member)
+{
+    const char *text = NULL;
+    OGRSpatialReferenceH srs = NULL;
+    if (zs_json_one_text(member, &text) && (srs = zs_crs_from_wkt(text)) == NULL &&
+        (srs = zs_crs_from_code(text)) == NULL)
+        srs = zs_crs_from_url(text);
+    return srs != NULL ? srs : zs_crs_from_projjson(member);
+}
+
 char *zs_crs_to_wkt(OGRSpatialReferenceH srs, const char *format)
 {
     const char *const options[] = {format, NULL};

@@ -26,6 +26,9 @@ OGRSpatialReferenceH zs_crs_from_projjson(const zs_json *object); /* the object,
 OGRSpatialReferenceH zs_crs_from_url(const char *url);
 OGRSpatialReferenceH zs_crs_from_proj_string(const char *text);   /* "+proj=utm +zone=33" */
 
+/* A member in whatever of these forms it has: code, WKT, URL, PROJJSON. */
+OGRSpatialReferenceH zs_crs_from_json(const zs_json *member);
+
 /* NULL, no CRS, is the same as NULL alone. */
 bool zs_crs_is_same(OGRSpatialReferenceH a, OGRSpatialReferenceH b);
 /* "AUTHORITY:CODE" of the CRS when that alone gives the same CRS back; freed with free(), NULL otherwise. */

@@ -42,16 +42,6 @@ static bool set_ellipsoid(const zs_json *ellipsoid, struct zs_healpix *found)
     return zs_healpix_set_ellipsoid(found, name, major, flattening);
 }
 
-static int dimension_called(const struct zs_node *node, const char *name)
-{
-    for (int d = 0; d < node->array->ndim; d++) {
-        const char *own = zs_dimension_name(node, d);
-        if (own != NULL && strcmp(own, name) == 0)
-            return d;
-    }
-    return -1;
-}
-
 /* The variable of cell numbers, beside the array or in the group with the dggs members. False: it is not there. */
 static bool find_coordinate(struct zs_hierarchy *hierarchy, const struct zs_scope *scope, const zs_json *dggs,
                             struct zs_healpix *found)
@@ -104,7 +94,7 @@ static bool find_healpix(struct zs_hierarchy *hierarchy, const struct zs_node *n
         !zs_json_string(zs_json_get(dggs, "spatial_dimension"), &dimension))
         return false;
     found->order = (int)level;
-    found->dim = dimension_called(node, dimension);
+    found->dim = zs_dimension_find(node, dimension);
     if (found->dim < 0 || !set_ellipsoid(zs_json_get(dggs, "ellipsoid"), found) ||
         !find_coordinate(hierarchy, scope, dggs, found) || found->coordinate == node)
         return false;

@@ -13,23 +13,6 @@
 #include "geo/variables.h"
 #include "zarr/name.h"
 
-const char *zs_time_units(const struct zs_dtype *dtype)
-{
-    static const char *const known[][3] = {{"ns", "nanoseconds since 1970-01-01", "nanoseconds"},
-                                           {"us", "microseconds since 1970-01-01", "microseconds"},
-                                           {"ms", "milliseconds since 1970-01-01", "milliseconds"},
-                                           {"s", "seconds since 1970-01-01", "seconds"},
-                                           {"m", "minutes since 1970-01-01", "minutes"},
-                                           {"h", "hours since 1970-01-01", "hours"},
-                                           {"D", "days since 1970-01-01", "days"}};
-    if ((dtype->type != ZS_DATETIME64 && dtype->type != ZS_TIMEDELTA64) || dtype->unit_scale != 1)
-        return NULL;
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(dtype->unit, known[i][0]) == 0)
-            return known[i][dtype->type == ZS_DATETIME64 ? 1 : 2];
-    return NULL;
-}
-
 /* ---- Sizes and names ---- */
 
 /* Sizes of an array of text, whose document no other function has looked at. */
@@ -49,35 +32,20 @@ static enum zs_status sizes_of_text(const struct zs_node *node, struct zs_dimens
     return ZS_OK;
 }
 
-static const char *name_of_text(const struct zs_node *node, int dim, int count)
-{
-    const zs_json *lists[] = {zs_json_get(node->document, "dimension_names"),
-                              zs_json_get(node->attributes, ZS_ARRAY_DIMENSIONS)};
-    const char *name = NULL;
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
-        if (zs_json_is_array(lists[i]) && zs_json_size(lists[i]) == (size_t)count &&
-            zs_json_string(zs_json_at(lists[i], (size_t)dim), &name))
-            return name;
-    return NULL;
-}
-
 static enum zs_status sizes_and_names(const struct zs_node *node, struct zs_dimension *dims, int *count,
                                       struct zs_error *err)
 {
     memset(dims, 0, ZS_MAX_NDIM * sizeof *dims);
-    if (node->array != NULL) {
-        *count = node->array->ndim;
-        for (int d = 0; d < *count; d++) {
-            dims[d].size = node->array->shape[d];
-            dims[d].name = zs_dimension_name(node, d);
-        }
-        return ZS_OK;
-    }
-    if (!node->is_text)
+    if (node->array == NULL && !node->is_text)
         return zs_fail(err, ZS_INVALID, "%s: expected an array that can be read", node->key);
-    ZS_TRY(sizes_of_text(node, dims, count, err));
-    for (int d = 0; d < *count; d++)
-        dims[d].name = name_of_text(node, d, *count);
+    if (node->array == NULL)
+        ZS_TRY(sizes_of_text(node, dims, count, err));
+    else
+        *count = node->array->ndim;
+    for (int d = 0; d < *count; d++) {
+        dims[d].size = node->array != NULL ? node->array->shape[d] : dims[d].size;
+        dims[d].name = zs_dimension_name(node, d);
+    }
     return ZS_OK;
 }
 
@@ -89,26 +57,6 @@ static bool is_variable_of(const struct zs_node *found, const struct zs_dimensio
     int count;
     return found->type == ZS_NODE_ARRAY && sizes_and_names(found, own, &count, NULL) == ZS_OK && count == 1 &&
            own[0].size == dim->size;
-}
-
-/* The nearest array of that name, if it is of this dimension alone: one that hides another counts, fit or not. */
-static const struct zs_node *find_variable(struct zs_hierarchy *hierarchy, const struct zs_node *node,
-                                           const struct zs_dimension *dim)
-{
-    if (!zs_is_inside_name(dim->name))
-        return NULL;
-    char *group = zs_path_parent(node->path);
-    while (group != NULL) {
-        const struct zs_node *found;
-        if (zs_hierarchy_node_at(hierarchy, group, dim->name, &found, NULL) == ZS_OK && found->type == ZS_NODE_ARRAY) {
-            free(group);
-            return is_variable_of(found, dim) ? found : NULL;
-        }
-        char *above = zs_hierarchy_is_consolidated(hierarchy) ? zs_path_parent(group) : NULL;
-        free(group);
-        group = above;
-    }
-    return NULL;
 }
 
 /* ---- Kinds ---- */
@@ -159,7 +107,11 @@ enum zs_status zs_dimensions_find(struct zs_hierarchy *hierarchy, const struct z
     ZS_TRY(sizes_and_names(node, dims, count, err));
     const size_t failures = zs_hierarchy_failures(hierarchy);
     for (int d = 0; d < *count; d++) {
-        dims[d].variable = find_variable(hierarchy, node, &dims[d]);
+        /* One that hides another counts, fit or not. */
+        dims[d].variable =
+            zs_array_beside(hierarchy, node, dims[d].name, zs_hierarchy_is_consolidated(hierarchy));
+        if (dims[d].variable != NULL && !is_variable_of(dims[d].variable, &dims[d]))
+            dims[d].variable = NULL;
         find_kind(&dims[d]);
     }
     return zs_hierarchy_check_since(hierarchy, failures, err);
@@ -270,7 +222,13 @@ OGRSpatialReferenceH zs_array_crs_read(struct zs_hierarchy *hierarchy, const str
 {
     OGRSpatialReferenceH own = zs_proj_crs(node->attributes);
     const char *named = zs_grid_mapping_name(node->attributes);
-    const struct zs_node *mapping = named != NULL && own == NULL ? zs_sibling(hierarchy, node, named) : NULL;
+    const struct zs_node *mapping = NULL;
+    struct zs_scope scope;
+    bool in_own_group;
+    if (named != NULL && own == NULL) {
+        zs_scope_find(hierarchy, node, &scope);
+        mapping = zs_grid_mapping_find(hierarchy, &scope, &in_own_group);
+    }
     return mapping != NULL ? zs_crs_from_grid_mapping(mapping->attributes, NULL, NULL) : own;
 }
 

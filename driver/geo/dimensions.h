@@ -5,6 +5,7 @@
 #include <ogr_srs_api.h>
 
 #include "geo/axes.h"
+#include "geo/cf_time.h"
 
 struct zs_dimension {
     const char *name; /* borrowed from the node; NULL where it has none */
@@ -32,10 +33,6 @@ enum zs_status zs_dimension_describe(struct zs_hierarchy *hierarchy, const struc
  * name. */
 enum zs_status zs_dimension_rename_attributes(struct zs_hierarchy *hierarchy, const struct zs_node *node,
                                               const char *from, const char *to, struct zs_error *err);
-
-/* CF units of the elements of a type that counts time ("seconds since 1970-01-01" for datetime64, "seconds" for
- * timedelta64); NULL for all others, and where CF has none. */
-const char *zs_time_units(const struct zs_dtype *dtype);
 
 /* ---- The CRS of a new array, and of one without other georeferencing than coordinate variables ---- */
 

@@ -50,12 +50,8 @@ static enum zs_status find(struct zs_hierarchy *hierarchy, const char *product, 
 static int same_dimension(const struct zs_node *of, const struct zs_node *node, int dim)
 {
     const char *name = zs_dimension_name(node, dim);
-    for (int d = 0; name != NULL && d < of->array->ndim; d++) {
-        const char *other = zs_dimension_name(of, d);
-        if (other != NULL && strcmp(other, name) == 0)
-            return of->array->shape[d] == node->array->shape[dim] ? d : -1;
-    }
-    return -1;
+    const int d = name != NULL ? zs_dimension_find(of, name) : -1;
+    return d >= 0 && of->array->shape[d] == node->array->shape[dim] ? d : -1;
 }
 
 /* How a variable follows the dimensions of the latitude; false where it has others. */

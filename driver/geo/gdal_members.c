@@ -18,14 +18,10 @@ static void find_crs(struct zs_search *search, enum zs_priority priority)
         search->out->srs = zs_crs_from_wkt(text);
     if (priority != ZS_STATED)
         return;
-    if (zs_json_one_text(crs, &text))
-        search->out->srs = zs_crs_from_wkt(text);
-    if (search->out->srs == NULL && zs_json_string(zs_json_get(crs, "url"), &text))
-        search->out->srs = zs_crs_from_url(text);
-    if (search->out->srs == NULL && zs_json_string(zs_json_get(crs, "wkt"), &text))
-        search->out->srs = zs_crs_from_wkt(text);
-    if (search->out->srs == NULL)
-        search->out->srs = zs_crs_from_projjson(zs_json_get(crs, "projjson"));
+    static const char *const members[] = {"url", "wkt", "projjson"};
+    search->out->srs = zs_crs_from_json(crs);
+    for (int i = 0; i < 3 && search->out->srs == NULL; i++)
+        search->out->srs = zs_crs_from_json(zs_json_get(crs, members[i]));
 }
 
 static enum zs_status find_transform(struct zs_search *search, enum zs_priority priority, struct zs_error *err)

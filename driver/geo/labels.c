@@ -88,36 +88,6 @@ static double unpacked(const struct zs_label_source *s, const void *element)
            (s->properties.has_offset ? s->properties.offset : 0);
 }
 
-static void label_print(const struct zs_label_source *s, uint64_t index, char *out, size_t capacity)
-{
-    const enum zs_data_type type = s->dtype->type;
-    const void *e = element_at(s, index);
-    out[0] = '\0';
-    if (is_missing(s, e))
-        return;
-    if (type == ZS_BOOL) {
-        snprintf(out, capacity, "%s", zs_dtype_to_double(s->dtype, e) != 0 ? "true" : "false");
-    } else if (is_signed(s)) {
-        const int64_t v = read_signed(s->dtype, e);
-        if (!s->is_time || !zs_time_print_int(&s->unit, v, out, capacity))
-            snprintf(out, capacity, "%lld", (long long)v);
-    } else if (type == ZS_UINT64 && !is_packed(s) && !s->is_time) {
-        uint64_t v;
-        memcpy(&v, e, sizeof v);
-        snprintf(out, capacity, "%llu", (unsigned long long)v);
-    } else {
-        const double v = unpacked(s, e);
-        if (!s->is_time || !zs_time_print_double(&s->unit, v, out, capacity))
-            print_number(v, (type == ZS_FLOAT32 || type == ZS_FLOAT16) && !is_packed(s), out, capacity);
-    }
-}
-
-static double label_number(const struct zs_label_source *s, uint64_t index)
-{
-    const void *e = element_at(s, index);
-    return is_missing(s, e) ? NAN : unpacked(s, e);
-}
-
 static bool label_instant(const struct zs_label_source *s, uint64_t index, struct zs_instant *instant)
 {
     const void *e = element_at(s, index);
@@ -125,6 +95,34 @@ static bool label_instant(const struct zs_label_source *s, uint64_t index, struc
         return false;
     return is_signed(s) ? zs_time_instant_int(&s->unit, read_signed(s->dtype, e), instant)
                         : zs_time_instant_double(&s->unit, unpacked(s, e), instant);
+}
+
+static void label_print(const struct zs_label_source *s, uint64_t index, char *out, size_t capacity)
+{
+    const enum zs_data_type type = s->dtype->type;
+    const void *e = element_at(s, index);
+    struct zs_instant at;
+    uint64_t bits;
+    out[0] = '\0';
+    if (is_missing(s, e) ||
+        (label_instant(s, index, &at) && zs_instant_print(s->unit.calendar, at, out, capacity)))
+        return;
+    if (type == ZS_BOOL) {
+        snprintf(out, capacity, "%s", zs_dtype_to_double(s->dtype, e) != 0 ? "true" : "false");
+    } else if (is_signed(s)) {
+        snprintf(out, capacity, "%lld", (long long)read_signed(s->dtype, e));
+    } else if (type == ZS_UINT64 && !is_packed(s)) {
+        memcpy(&bits, e, sizeof bits);
+        snprintf(out, capacity, "%llu", (unsigned long long)bits);
+    } else {
+        print_number(unpacked(s, e), (type == ZS_FLOAT32 || type == ZS_FLOAT16) && !is_packed(s), out, capacity);
+    }
+}
+
+static double label_number(const struct zs_label_source *s, uint64_t index)
+{
+    const void *e = element_at(s, index);
+    return is_missing(s, e) ? NAN : unpacked(s, e);
 }
 
 /* A single element that is the fill value may be one that its writer left out because it is (xarray counts "days since"
@@ -268,8 +266,7 @@ static enum zs_status read_labels(struct zs_hierarchy *hierarchy, const struct z
     const enum zs_status status = source.has_values ? print_all(&source, at, n, labels, err) : ZS_OK;
     const enum zs_data_type type = c->array->dtype.type;
     const bool is_plain = !source.is_time && type != ZS_TIMEDELTA64 && type != ZS_BOOL &&
-                          source.properties.unit == NULL && !source.properties.has_scale &&
-                          !source.properties.has_offset;
+                          source.properties.unit == NULL && !is_packed(&source);
     labels->is_index = is_plain && source.elements != NULL && is_index(&source, first, zs_dimension_name(node, dim));
     labels->is_unreadable = !source.has_values;
     if (source.has_values && status == ZS_OK && !source.is_time)
@@ -290,26 +287,14 @@ enum zs_status zs_labels_pick(struct zs_hierarchy *hierarchy, const struct zs_no
     return read_labels(hierarchy, node, dim, at[0], at[n - 1] - at[0] + 1, at, n, labels, err);
 }
 
-/* CF units for instants of datetime64, of which labels are exact texts. */
-static const char *units_of_datetime(const char *unit)
-{
-    static const char *const known[][2] = {
-        {"ns", "nanoseconds"}, {"us", "microseconds"}, {"ms", "milliseconds"}, {"s", "seconds"}, {"m", "minutes"},
-        {"h", "hours"},        {"D", "days"},          {"W", "days"},          {"M", "days"},    {"Y", "days"}};
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(unit, known[i][0]) == 0)
-            return known[i][1];
-    return NULL;
-}
-
 static enum zs_status add_type(const struct zs_node *coordinate, struct zs_names *items, struct zs_error *err)
 {
     const struct zs_dtype *dtype = &coordinate->array->dtype;
     const bool is_packed = zs_json_get(coordinate->attributes, "scale_factor") != NULL ||
                            zs_json_get(coordinate->attributes, "add_offset") != NULL;
-    const char *units = dtype->type == ZS_DATETIME64 ? units_of_datetime(dtype->unit) : NULL;
+    const char *units = dtype->type == ZS_DATETIME64 ? zs_datetime_units(dtype->unit) : NULL;
     if (units != NULL) {
-        ZS_TRY(zs_names_add(items, zs_format("units=%s since 1970-01-01", units), err));
+        ZS_TRY(zs_names_add(items, zs_format("units=%s", units), err));
         return zs_names_add(items, zs_strdup("calendar=proleptic_gregorian"), err);
     }
     const bool is_number = dtype->type >= ZS_INT8 && dtype->type <= ZS_FLOAT64;
@@ -410,7 +395,7 @@ struct found {
 static double tolerance_of(const struct zs_label_source *s)
 {
     const enum zs_data_type type = s->dtype->type;
-    if (s->properties.has_scale || s->properties.has_offset)
+    if (is_packed(s))
         return 1e-12; /* unpacked values were rounded twice */
     return type == ZS_FLOAT16 ? 0x1p-11 : type == ZS_FLOAT32 ? 0x1p-24 : type == ZS_FLOAT64 ? 4 * DBL_EPSILON : 0;
 }

@@ -1,6 +1,5 @@
 #include "geo/conventions.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,23 +7,15 @@
 
 #include "geo/crs.h"
 
-static const char *const known[] = {"code", "wkt2", "projjson", NULL};
-/* Members of drafts of 2025. */
-static const char *const drafted[] = {"epsg", "transform", "bbox", "shape", NULL};
-
 /* ---- Reading ---- */
 
 /* Code, WKT, PROJJSON, in this order; any may be null. */
 OGRSpatialReferenceH zs_proj_crs(const zs_json *members)
 {
-    const char *text;
+    static const char *const names[] = {"proj:code", "proj:wkt2", "proj:projjson"};
     OGRSpatialReferenceH srs = NULL;
-    if (zs_json_string(zs_json_get(members, "proj:code"), &text))
-        srs = zs_crs_from_code(text);
-    if (srs == NULL && zs_json_string(zs_json_get(members, "proj:wkt2"), &text))
-        srs = zs_crs_from_wkt(text);
-    if (srs == NULL)
-        srs = zs_crs_from_projjson(zs_json_get(members, "proj:projjson"));
+    for (int i = 0; i < 3 && srs == NULL; i++)
+        srs = zs_crs_from_json(zs_json_get(members, names[i]));
     return srs;
 }
 
@@ -100,20 +91,10 @@ static bool add_crs(zs_json *members, OGRSpatialReferenceH srs, bool *has_any)
     return ok && add_projjson(members, srs);
 }
 
-static void remove_all(zs_json *members, const char *const *names)
-{
-    for (; *names != NULL; names++) {
-        char name[40];
-        snprintf(name, sizeof name, "proj:%s", *names);
-        zs_json_remove(members, name);
-    }
-}
-
 bool zs_proj_write(zs_json *attributes, OGRSpatialReferenceH srs, bool is_group)
 {
     bool has_any = false;
-    remove_all(attributes, known);
-    remove_all(attributes, drafted);
+    zs_convention_remove_members(&zs_proj, attributes);
     return (srs == NULL || add_crs(attributes, srs, &has_any)) &&
            zs_convention_declare(&zs_proj, attributes, has_any, !is_group);
 }

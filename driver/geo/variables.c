@@ -72,17 +72,6 @@ struct zs_georef_out zs_georef_at_size(const struct zs_georef_out *geo, uint64_t
 
 /* ---- Beside an array ---- */
 
-const struct zs_node *zs_sibling(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *name)
-{
-    char *group = name != NULL ? zs_path_parent(node->path) : NULL;
-    const struct zs_node *found = NULL;
-    if (group == NULL || zs_hierarchy_node_at(hierarchy, group, name, &found, NULL) != ZS_OK ||
-        found->type != ZS_NODE_ARRAY)
-        found = NULL;
-    free(group);
-    return found != node ? found : NULL;
-}
-
 const struct zs_node *zs_nearest_array(struct zs_hierarchy *hierarchy, const char *group, const char *end,
                                        const char *name)
 {
@@ -97,6 +86,23 @@ const struct zs_node *zs_nearest_array(struct zs_hierarchy *hierarchy, const cha
     }
     free(at);
     return found;
+}
+
+const struct zs_node *zs_array_beside(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *name,
+                                      bool or_above)
+{
+    char *group = zs_is_inside_name(name) ? zs_path_parent(node->path) : NULL;
+    char *end = group != NULL && !or_above ? zs_path_parent(group) : NULL;
+    const struct zs_node *found = group != NULL ? zs_nearest_array(hierarchy, group, end, name) : NULL;
+    free(end);
+    free(group);
+    return found;
+}
+
+const struct zs_node *zs_sibling(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *name)
+{
+    const struct zs_node *found = zs_array_beside(hierarchy, node, name, false);
+    return found != node ? found : NULL;
 }
 
 enum zs_status zs_add_document(struct zs_hierarchy *hierarchy, const char *path, zs_json *document,

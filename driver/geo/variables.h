@@ -27,6 +27,10 @@ struct zs_georef_out zs_georef_at_size(const struct zs_georef_out *geo, uint64_t
 /* An array of the group that holds `node`, by name; NULL when there is none. */
 const struct zs_node *zs_sibling(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *name);
 
+/* The array called `name` in the group of `node`, which it may be itself, or the nearest one in the groups above. */
+const struct zs_node *zs_array_beside(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *name,
+                                      bool or_above);
+
 /* The nearest array called `name` in a group or in those above it, as far as the group `end`, which is not looked at
  * (NULL: as far as the root); NULL when there is none. */
 const struct zs_node *zs_nearest_array(struct zs_hierarchy *hierarchy, const char *group, const char *end,

@@ -50,22 +50,10 @@ static bool holds_box(const struct grid *g, uint64_t width, uint64_t height)
 
 /* ---- Companions: one value for each chunk ---- */
 
-static bool is_called(const struct zs_node *node, int dim, const char *name)
-{
-    const char *own = zs_dimension_name(node, dim);
-    return own != NULL && strcmp(own, name) == 0;
-}
-
 static bool find_axes(const struct zs_node *node, const struct zs_scope *scope, struct zs_axes *axes)
 {
     struct grid g;
-    struct zs_axes found = {-1, -1};
-    for (int d = 0; node->array != NULL && d < node->array->ndim; d++) {
-        if (is_called(node, d, "chunk_x"))
-            found.x = d;
-        else if (is_called(node, d, "chunk_y"))
-            found.y = d;
-    }
+    const struct zs_axes found = {zs_dimension_find(node, "chunk_x"), zs_dimension_find(node, "chunk_y")};
     if (found.x < 0 || found.y < 0 || grid_above(scope, &g) == NULL)
         return false;
     *axes = found;
@@ -93,7 +81,8 @@ static bool transform_of(const struct zs_search *search, double *transform)
     uint64_t across = 1, down = 1;
     if (group == NULL || search->axes.y < 0)
         return false;
-    if (is_called(search->node, search->axes.x, "chunk_x") && is_called(search->node, search->axes.y, "chunk_y")) {
+    if (search->axes.x == zs_dimension_find(search->node, "chunk_x") &&
+        search->axes.y == zs_dimension_find(search->node, "chunk_y")) {
         across = pixels_of_value(search, group, "x", search->width);
         down = pixels_of_value(search, group, "y", search->height);
     }
@@ -117,13 +106,7 @@ static enum zs_status find_transform(struct zs_search *search, enum zs_priority 
 
 static OGRSpatialReferenceH crs_of(const zs_json *members)
 {
-    const zs_json *crs = zs_json_get(members, "crs");
-    const char *text = NULL;
-    zs_json_string(crs, &text);
-    OGRSpatialReferenceH srs = zs_crs_from_code(text);
-    if (srs == NULL)
-        srs = zs_crs_from_wkt(text);
-    return srs != NULL ? srs : zs_crs_from_projjson(crs);
+    return zs_crs_from_json(zs_json_get(members, "crs"));
 }
 
 static void find_crs(struct zs_search *search, enum zs_priority priority)
