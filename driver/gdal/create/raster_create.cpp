@@ -429,11 +429,11 @@ std::unique_ptr<GDALDataset> NewRaster::Blank()
     m_new->store->NoteOpen();
     ds->AttachPam(m_name);
     ds->pixels.SetBlank();
-    ds->pixels.FirstFilter().Start(m_options, m_spec);
-    ds->closing.SetOverviews(m_factors, m_resampling);
-    if (m_options.statistics)
-        ds->closing.SetStatistics();
-    ds->closing.SetNew(std::move(m_new));
+    ds->pixels.firstFilter.Start(m_options, m_spec);
+    ds->closing.factors = m_factors;
+    ds->closing.resampling = m_resampling;
+    ds->closing.hasStatistics = m_options.statistics;
+    ds->closing.made = std::move(m_new);
     return ds;
 }
 

@@ -391,8 +391,8 @@ CPLErr ShardedZarrRasterBand::SetNodata(const ZSNodata &value)
 {
     const struct zs_array_info info = View().Info(Source());
     const ZSClosing &closing = Dataset().closing;
-    if (closing.HasOverviews() &&
-        !zsMayResample(Dataset().GetDescription(), eDataType, value, closing.Resampling()))
+    if (!closing.factors.empty() &&
+        !zsMayResample(Dataset().GetDescription(), eDataType, value, closing.resampling))
         return CE_Failure;
     unsigned char element[ZS_MAX_ITEM_SIZE] = {};
     const bool isHeld = value.ToElement(info.data_type, info.item_size, element);

@@ -157,7 +157,7 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
                         zsShown(GetDescription()).c_str(), m_view.IsGroup() ? "a group" : "an array");
     if (progress == nullptr)
         progress = GDALDummyProgress;
-    closing.SetOverviews({}, ""); // from now on it is the caller who decides
+    closing.factors.clear(); // from now on it is the caller who decides
     if (FlushAll(false) != CE_None)
         return CE_Failure;
     if (count == 0)
@@ -169,20 +169,19 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
 
 bool ShardedZarrDataset::WillMakeOverviews() const
 {
-    return closing.HasOverviews() && pixels.IsWritten() && !bSuppressOnClose;
+    return !closing.factors.empty() && pixels.isWritten && !bSuppressOnClose;
 }
 
 CPLErr ShardedZarrDataset::MakeLaterOverviews()
 {
     if (!WillMakeOverviews())
         return CE_None;
-    std::string wanted;
-    const std::vector<int> factors = closing.TakeOverviews(wanted);
-    const std::string resampling = zsOverviewResampling(wanted, *this);
+    const std::vector<int> factors = std::exchange(closing.factors, {}); // once, even after a failure
+    const std::string resampling = zsOverviewResampling(closing.resampling, *this);
     CPLDebug("ShardedZarr", "%s: %d overviews are made (%s)", GetDescription(), static_cast<int>(factors.size()),
              resampling.c_str());
     const CPLConfigOptionSetter threads("GDAL_NUM_THREADS", std::to_string(m_view.options.threads).c_str(), false);
-    return MakeOverviews(resampling.c_str(), factors, closing.Progress(), closing.ProgressData(), nullptr);
+    return MakeOverviews(resampling.c_str(), factors, closing.progress, closing.progressData, nullptr);
 }
 
 CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vector<int> &factors,
@@ -193,7 +192,7 @@ CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vect
         if (!zsMayResample(GetDescription(), Band(b).GetRasterDataType(), ZSNodata(Band(b)), resampling))
             return CE_Failure;
     }
-    const bool wereOld = pixels.AreLevelsOld();
+    const bool wereOld = pixels.areLevelsOld;
     ZSSavepoint edit(m_view.store->hierarchy); // of a new store, whose documents are still pending: all levels or none
     ZSOverlap overlap; // ends when the levels are closed
     overlap.Begin(*m_view.store);
@@ -208,14 +207,14 @@ CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vect
     if (result != CE_None || !overlap.End())
         return CE_Failure;
     edit.Keep();
-    pixels.SetLevelsOld(wereOld && overviews.Count() > static_cast<int>(factors.size())); // others stay as they are
+    pixels.areLevelsOld = wereOld && overviews.Count() > static_cast<int>(factors.size()); // others stay as they are
     return CE_None;
 }
 
 /* Warns of overviews that are older than the pixels: a copy makes them unasked, so its later writer may not know. */
 void ShardedZarrDataset::WarnOfOldOverviews()
 {
-    if (pixels.AreLevelsOld() && !m_role.isMask && !m_role.IsOverview() && overviews.Count() > 0)
+    if (pixels.areLevelsOld && !m_role.isMask && !m_role.IsOverview() && overviews.Count() > 0)
         CPLError(CE_Warning, CPLE_AppDefined,
                  "%s: pixels were written, and its overviews are as they were before: gdaladdo makes them anew",
                  zsShown(GetDescription()).c_str());
@@ -233,20 +232,21 @@ CPLErr ShardedZarrDataset::RemoveOverviews()
 
 /* ---- Flushing and closing ---- */
 
-CPLErr ZSClosing::Publish(bool hasLost, std::string &entry)
+/* Puts a new store in its place at the first flush, unless pixels were lost. */
+CPLErr ShardedZarrDataset::Publish(bool hasLost)
 {
     const ZSStore &store = *m_view.store;
-    if (m_new == nullptr)
+    if (closing.made == nullptr)
         return CE_None;
     if (hasLost)
         return zsRefuse(CPLE_FileIO,
                         "%s: not all of it could be written: it is not made, and what was there stays",
                         zsShown(store.name).c_str());
-    if (!m_new->Publish())
+    if (!closing.made->Publish())
         return CE_Failure;
-    m_new.reset();
+    closing.made.reset();
     if (!store.store->is_remote)
-        entry = store.Entry();
+        SetPhysicalFilename(store.Entry().c_str());
     return CE_None;
 }
 
@@ -330,21 +330,18 @@ CPLErr ShardedZarrDataset::AddStatistics(GDALProgressFunc progress, void *progre
 CPLErr ShardedZarrDataset::FlushChanges(bool atClosing)
 {
     CPLErr result = FlushPixels(atClosing);
-    if (result == CE_None && atClosing && closing.HasStatistics() && pixels.IsWritten() && !bSuppressOnClose)
-        result = AddStatistics(closing.Progress(), closing.ProgressData());
+    if (result == CE_None && atClosing && closing.hasStatistics && pixels.isWritten && !bSuppressOnClose)
+        result = AddStatistics(closing.progress, closing.progressData);
     if (!m_role.IsOverview() && (!masks.IsWhole() || FlushDocuments() != CE_None))
         result = CE_Failure;
     if (result != CE_None && !atClosing)
         return result;
     // What fails at the close is lost, but for overviews: without them the raster is whole.
-    const bool hasLost = pixels.HasLost() || result != CE_None;
+    const bool hasLost = pixels.hasLost || result != CE_None;
     if (atClosing && !hasLost)
         result = MakeLaterOverviews();
-    std::string entry;
-    if (!(atClosing && bSuppressOnClose) && closing.Publish(hasLost, entry) != CE_None)
+    if (!(atClosing && bSuppressOnClose) && Publish(hasLost) != CE_None)
         result = CE_Failure;
-    if (!entry.empty())
-        SetPhysicalFilename(entry.c_str());
     if (atClosing && result == CE_None)
         WarnOfOldOverviews();
     return result;
@@ -359,7 +356,7 @@ CPLErr ShardedZarrDataset::FlushAll(bool atClosing)
     GDALPamDataset::FlushCache(atClosing);
     CPLErr result = CPLGetErrorCounter() != before && CPLGetLastErrorType() >= CE_Failure ? CE_Failure : CE_None;
 #endif
-    if (!IsUpdate() || closing.IsDone())
+    if (!IsUpdate() || closing.isDone)
         return result;
     if (!atClosing && overviews.FlushPixels() != CE_None) // what is closed closes them
         result = CE_Failure;
@@ -378,10 +375,11 @@ ZSFlushResult ShardedZarrDataset::FlushCache(bool atClosing)
 CPLErr ShardedZarrDataset::Close(ZS_CLOSE_PARAMETERS)
 {
     CPLErr result = CE_None;
-    if (!closing.IsDone())
+    if (!closing.isDone)
     {
 #if ZS_GDAL_AT_LEAST(13)
-        closing.SetProgress(progress, progressData);
+        closing.progress = progress != nullptr ? progress : GDALDummyProgress;
+        closing.progressData = progressData;
 #endif
         if (IsUpdate()) // else only the side-car file is to be written; FlushCache() walks up to 65,536 bands for that
             result = FlushCache(true);
@@ -389,7 +387,7 @@ CPLErr ShardedZarrDataset::Close(ZS_CLOSE_PARAMETERS)
         // SerializeToXML() adds, and would remove one without items of this array.
         if ((nPamFlags & GPF_DIRTY) != 0 && TrySaveXML() != CE_None)
             result = CE_Failure;
-        closing.SetDone();
+        closing.isDone = true;
         if (overviews.Close() != CE_None)
             result = CE_Failure;
         masks.Close();
@@ -407,7 +405,7 @@ ShardedZarrDataset::~ShardedZarrDataset()
 #else
     if (IsUpdate())
         zsGuard([this] { static_cast<void>(FlushAll(true)); });
-    closing.SetDone();
+    closing.isDone = true;
     // Writes changes of the side-car file now: the destructor of the base would do it when this object is no
     // ShardedZarrDataset any more.
     zsGuard([this] { GDALPamDataset::FlushCache(true); });

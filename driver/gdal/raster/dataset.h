@@ -36,6 +36,7 @@ class ShardedZarrDataset : public GDALPamDataset
     CPLErr MakeOverviews(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress,
                          void *progressData, CSLConstList options);
     CPLErr MakeLaterOverviews();
+    CPLErr Publish(bool hasLost);
     bool WillMakeOverviews() const;
     void WarnOfOldOverviews();
     bool HasGCPs() const;
@@ -66,7 +67,7 @@ class ShardedZarrDataset : public GDALPamDataset
     ZSBandProperties properties{*this, m_view};
     ZSMasks masks{*this, m_view};
     ZSOverviews overviews{*this, m_view};
-    ZSClosing closing{m_view};
+    ZSClosing closing;
 
     ShardedZarrDataset() = default;
     ~ShardedZarrDataset() override;

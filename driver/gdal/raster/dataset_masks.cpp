@@ -386,14 +386,14 @@ CPLErr ZSMasks::FlushPixels(bool atClosing)
     {
         if (mask->FlushAll(atClosing) != CE_None)
             result = CE_Failure;
-        if (m_isAdded && mask->pixels.HasLost() && result == CE_None)
+        if (m_isAdded && mask->pixels.hasLost && result == CE_None)
         {
             CPLError(CE_Failure, CPLE_FileIO, "%s: the mask is not added: pixels of it could not be written",
                      zsShown(m_dataset.GetDescription()).c_str());
             result = CE_Failure;
         }
         if (atClosing)
-            mask->closing.SetDone();
+            mask->closing.isDone = true;
     }
     // What is closed and could not be stored is gone.
     m_isLost = m_isLost || (m_isAdded && atClosing && result != CE_None);

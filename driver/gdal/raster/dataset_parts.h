@@ -390,11 +390,6 @@ class ZSPixels
     ZSView &m_view;
     bool m_isBlank = false;  /* made by Create(), and not written yet: see Settle() */
     std::array<unsigned char, ZS_MAX_ITEM_SIZE> m_blankFill = {}; /* the fill value that Create() gave it */
-    bool m_isWritten = false;
-    bool m_areLevelsOld = false; /* pixels were written, and no overviews since */
-    bool m_hasLost = false; /* pixels could not be written */
-
-    ZSFilterOfFirst m_firstFilter;
 
     /* Of a blank array the nodata value becomes the fill value: pixels that are never written read as nodata, as in
      * other drivers. The first window that is written (else null) chooses the filter of blosc. */
@@ -408,6 +403,11 @@ class ZSPixels
                      GDALRasterIOExtraArg *extra, CPLErr &result);
 
   public:
+    bool isWritten = false;
+    bool areLevelsOld = false; /* pixels were written, and no overviews since */
+    bool hasLost = false;      /* pixels could not be written */
+    ZSFilterOfFirst firstFilter;
+
     ZSPixels(ShardedZarrDataset &dataset, ZSView &view) : m_dataset(dataset), m_view(view)
     {
     }
@@ -451,26 +451,6 @@ class ZSPixels
         m_isBlank = true;
         memcpy(m_blankFill.data(), m_view.Info(0).fill_value, m_view.Info(0).item_size);
     }
-    ZSFilterOfFirst &FirstFilter()
-    {
-        return m_firstFilter;
-    }
-    bool IsWritten() const
-    {
-        return m_isWritten;
-    }
-    bool AreLevelsOld() const
-    {
-        return m_areLevelsOld;
-    }
-    void SetLevelsOld(bool areOld)
-    {
-        m_areLevelsOld = areOld;
-    }
-    bool HasLost() const
-    {
-        return m_hasLost;
-    }
     /* The properties of a blank raster are about to be published. */
     CPLErr SettleProperties()
     {
@@ -480,84 +460,15 @@ class ZSPixels
     }
 };
 
-/* ---- What waits for the end of a new dataset: publishing its store (target.h), overviews and statistics;
- * and whom their progress is reported to (dataset.cpp) ---- */
-
-class ZSClosing
+/* What waits for the end of a dataset (dataset.cpp). */
+struct ZSClosing
 {
-    ZSView &m_view;
-    bool m_isDone = false;
-    GDALProgressFunc m_progress = GDALDummyProgress;
-    void *m_progressData = nullptr;
-    std::vector<int> m_factors; /* of overviews to be made */
-    std::string m_resampling;
-    bool m_hasStatistics = false;
-    std::unique_ptr<ZSNewStore> m_new; /* made by Create(), until the first flush publishes it */
-
-  public:
-    explicit ZSClosing(ZSView &view) : m_view(view)
-    {
-    }
-
+    bool isDone = false; /* it was closed: nothing is flushed any more */
+    GDALProgressFunc progress = GDALDummyProgress;
+    void *progressData = nullptr;
     /* Overviews to be made at the end; none without factors. Resampling "": by the bands' kind then. */
-    void SetOverviews(const std::vector<int> &factors, const std::string &resampling)
-    {
-        m_factors = factors;
-        m_resampling = resampling;
-    }
-    bool HasOverviews() const
-    {
-        return !m_factors.empty();
-    }
-    const std::string &Resampling() const
-    {
-        return m_resampling;
-    }
-    /* Returns their factors and forgets them: overviews are made once, even after a failure. */
-    std::vector<int> TakeOverviews(std::string &resampling)
-    {
-        resampling = m_resampling;
-        return std::exchange(m_factors, {});
-    }
-    void SetStatistics()
-    {
-        m_hasStatistics = true;
-    }
-    bool HasStatistics() const
-    {
-        return m_hasStatistics;
-    }
-
-    void SetProgress(GDALProgressFunc progress, void *progressData)
-    {
-        m_progress = progress != nullptr ? progress : GDALDummyProgress;
-        m_progressData = progressData;
-    }
-    GDALProgressFunc Progress() const
-    {
-        return m_progress;
-    }
-    void *ProgressData() const
-    {
-        return m_progressData;
-    }
-
-    /* The dataset is of a store that Publish() puts in its place. */
-    void SetNew(std::unique_ptr<ZSNewStore> store)
-    {
-        m_new = std::move(store);
-    }
-    /* At the first flush, unless pixels were lost; does nothing later, and for other datasets. Sets `entry` to the
-     * zarr.json of a local store that was published. CE_Failure with CPLError emitted. */
-    CPLErr Publish(bool hasLost, std::string &entry);
-
-    /* The dataset was closed: nothing is flushed any more. */
-    void SetDone()
-    {
-        m_isDone = true;
-    }
-    bool IsDone() const
-    {
-        return m_isDone;
-    }
+    std::vector<int> factors;
+    std::string resampling;
+    bool hasStatistics = false;
+    std::unique_ptr<ZSNewStore> made; /* by Create(), until the first flush publishes it */
 };

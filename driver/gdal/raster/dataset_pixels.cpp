@@ -87,7 +87,7 @@ CPLErr ZSPixels::Settle(const struct zs_band_window *first, GDALDataType type)
     const struct zs_blosc_settings *filter =
         first == nullptr || blank.isHealpix
             ? nullptr
-            : m_firstFilter.Choose(blank.node, *first, type);
+            : firstFilter.Choose(blank.node, *first, type);
     return isNew || filter != nullptr ? ReplaceArray(isNew ? fill : nullptr, filter) : CE_None;
 }
 
@@ -191,19 +191,19 @@ CPLErr ZSPixels::Write(const struct zs_band_window &window, GDALDataType type)
         return zsRefuse(CPLE_NotSupported,
                         "array /%s: its flags have more meanings than valid and invalid: it is not written as a mask",
                         m_view.Array(0).node->path);
-    const bool hadLost = m_hasLost;
-    m_hasLost = true; // until it is known that they are not: GDAL drops a block that could not be written
+    const bool hadLost = hasLost;
+    hasLost = true; // until it is known that they are not: GDAL drops a block that could not be written
     if (Settle(&window, type) != CE_None)
         return CE_Failure;
     m_isBlank = false;
-    m_isWritten = m_areLevelsOld = true;
+    isWritten = areLevelsOld = true;
     if (m_dataset.Role().IsOverview())
-        m_dataset.Role().base->pixels.SetLevelsOld(false);
+        m_dataset.Role().base->pixels.areLevelsOld = false;
     if (m_dataset.Role().masked != nullptr)
-        m_dataset.Role().masked->pixels.m_isWritten = true;
+        m_dataset.Role().masked->pixels.isWritten = true;
     if (Store(window, type) != CE_None)
         return CE_Failure;
-    m_hasLost = hadLost;
+    hasLost = hadLost;
     return CE_None;
 }
 
