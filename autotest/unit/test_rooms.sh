@@ -31,7 +31,7 @@ array 5828
 shard 1914
 icechunk 2034
 codec 4615
-zarr 7615
+zarr 7580
 store 5999
 base 1975
 END

@@ -133,7 +133,7 @@ static enum zs_status check_document(const struct zs_hierarchy *hierarchy, const
         return ZS_OK;
     zs_json *document = NULL;
     zs_store_forget(hierarchy->store, node->key);
-    ZS_TRY(zs_document_get(hierarchy->store, node->key, &document, err));
+    ZS_TRY(zs_document_get(hierarchy->store, node->key, &document, NULL, err));
     enum zs_status status = check_members(node, change, document, err);
     zs_json_free(document);
     *version = status == ZS_OK ? found : 0;

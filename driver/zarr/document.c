@@ -208,7 +208,7 @@ enum zs_status zs_document_get_node(struct zs_store *store, const char *path, st
     char *key = zs_document_key(path);
     zs_json *document;
     ZS_TRY_MEMORY(key, err);
-    enum zs_status status = zs_document_get(store, key, &document, err);
+    enum zs_status status = zs_document_get(store, key, &document, NULL, err);
     free(key);
     ZS_TRY(status);
     status = zs_node_create(path, document, true, node, err);
@@ -249,8 +249,8 @@ static enum zs_status parse_object(const char *text, size_t size, zs_json **docu
     return ZS_OK;
 }
 
-enum zs_status zs_document_get_tagged(struct zs_store *store, const char *key, zs_json **document, char **etag,
-                                      struct zs_error *err)
+enum zs_status zs_document_get(struct zs_store *store, const char *key, zs_json **document, char **etag,
+                               struct zs_error *err)
 {
     struct zs_buffer text = {0};
     enum zs_status status = zs_store_get_tagged(store, key, ZS_JSON_MAX_BYTES, &text, etag, err);
@@ -263,25 +263,15 @@ enum zs_status zs_document_get_tagged(struct zs_store *store, const char *key, z
     return status;
 }
 
-enum zs_status zs_document_get(struct zs_store *store, const char *key, zs_json **document, struct zs_error *err)
-{
-    return zs_document_get_tagged(store, key, document, NULL, err);
-}
-
-enum zs_status zs_document_load_tagged(struct zs_store *store, const char *path, zs_json **document, char **etag,
-                                       struct zs_error *err)
+enum zs_status zs_document_load(struct zs_store *store, const char *path, zs_json **document, char **etag,
+                                struct zs_error *err)
 {
     *document = NULL;
     char *key = zs_document_key(path);
     ZS_TRY_MEMORY(key, err);
-    const enum zs_status status = zs_document_get_tagged(store, key, document, etag, err);
+    const enum zs_status status = zs_document_get(store, key, document, etag, err);
     free(key);
     return status == ZS_NOT_FOUND ? ZS_OK : status;
-}
-
-enum zs_status zs_document_load(struct zs_store *store, const char *path, zs_json **document, struct zs_error *err)
-{
-    return zs_document_load_tagged(store, path, document, NULL, err);
 }
 
 zs_json *zs_document_own(const zs_json *document)

@@ -65,18 +65,15 @@ zs_json *zs_document_attributes(zs_json *document);
  * with free(). */
 char *zs_document_key(const char *path);
 
-/* Reads the JSON object at `key`, released with zs_json_free(). ZS_NOT_FOUND when there is no object, ZS_CORRUPT
- * with the file's name when it is no JSON object: a file that was cut, or another answer of a server. */
-enum zs_status zs_document_get(struct zs_store *store, const char *key, zs_json **document, struct zs_error *err);
-
-/* ... and returns the ETag as zs_store_get_tagged() does (NULL: not asked for). */
-enum zs_status zs_document_get_tagged(struct zs_store *store, const char *key, zs_json **document, char **etag,
-                                      struct zs_error *err);
+/* Reads the JSON object at `key`, released with zs_json_free(), and its ETag as zs_store_get_tagged() does (NULL: not
+ * asked for). ZS_NOT_FOUND when there is no object, ZS_CORRUPT with the file's name when it is no JSON object: a file
+ * that was cut, or another answer of a server. */
+enum zs_status zs_document_get(struct zs_store *store, const char *key, zs_json **document, char **etag,
+                               struct zs_error *err);
 
 /* The same by the node's path: *document is NULL when there is no object. */
-enum zs_status zs_document_load(struct zs_store *store, const char *path, zs_json **document, struct zs_error *err);
-enum zs_status zs_document_load_tagged(struct zs_store *store, const char *path, zs_json **document, char **etag,
-                                       struct zs_error *err);
+enum zs_status zs_document_load(struct zs_store *store, const char *path, zs_json **document, char **etag,
+                                struct zs_error *err);
 /* Returns a copy of a document without its consolidated metadata, which belong to other nodes; NULL without memory. */
 zs_json *zs_document_own(const zs_json *document);
 

@@ -448,7 +448,7 @@ enum zs_status zs_draft_load(const struct zs_draft *draft, struct zs_store *stor
         zs_json *document = NULL;
         char *key = key_of(draft, path, kinds[i]);
         ZS_TRY_MEMORY(key, err);
-        status = zs_document_get(store, key, &document, err);
+        status = zs_document_get(store, key, &document, NULL, err);
         if (status == ZS_OK) {
             status = create(path, key, document, i == 0, node, err);
             if (status != ZS_OK)

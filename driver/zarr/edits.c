@@ -183,7 +183,7 @@ static enum zs_status load(const struct zs_edit_work *work, struct zs_edit_item 
     item->etag = NULL;
     const bool is_known = work->is_new && zs_json_get(item->edit, "set") == NULL;
     const enum zs_status status =
-        is_known ? ZS_OK : zs_document_load_tagged(work->store, item->path, &item->document, &item->etag, err);
+        is_known ? ZS_OK : zs_document_load(work->store, item->path, &item->document, &item->etag, err);
     if (status != ZS_CORRUPT || work->of != NULL)
         return status;
     return item->path[0] == '\0' ? ZS_IO : ZS_OK;

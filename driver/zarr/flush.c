@@ -42,7 +42,7 @@ static enum zs_status load_own(struct zs_store *store, const zs_json *edit, zs_j
 {
     zs_json *stored = NULL;
     *own = NULL;
-    ZS_TRY(zs_document_load(store, zs_edit_path(edit), &stored, err));
+    ZS_TRY(zs_document_load(store, zs_edit_path(edit), &stored, NULL, err));
     const bool is_there = stored != NULL;
     *own = is_there ? zs_document_own(stored) : NULL;
     zs_json_free(stored);
@@ -145,7 +145,7 @@ static enum zs_status add_listed(struct zs_store *store, zs_json *edit, const ch
     char *group = zs_path_parent(from);
     while (group != NULL && status == ZS_OK) {
         zs_json *document = NULL;
-        status = zs_document_load(store, group, &document, err);
+        status = zs_document_load(store, group, &document, NULL, err);
         const zs_json *consolidated = zs_json_get(document, "consolidated_metadata");
         const zs_json *m = zs_json_first(zs_json_get(consolidated, "metadata"));
         while (m != NULL && !zs_path_is_within(zs_json_name(m), zs_path_below(group, from)))
@@ -167,7 +167,7 @@ static enum zs_status put_listed(struct zs_store *store, const char *group, zs_j
 {
     zs_json *document = NULL;
     char *text = NULL;
-    enum zs_status status = zs_document_load(store, group, &document, err);
+    enum zs_status status = zs_document_load(store, group, &document, NULL, err);
     if (consolidated == NULL)
         zs_json_remove(document, "consolidated_metadata");
     else if (document == NULL)
@@ -222,7 +222,7 @@ static enum zs_status read_journal(struct zs_store *store, zs_json **json, char 
     ZS_TRY_MEMORY(key, err);
     *json = NULL;
     zs_store_forget(store, key);
-    const enum zs_status status = zs_document_get_tagged(store, key, json, etag, err);
+    const enum zs_status status = zs_document_get(store, key, json, etag, err);
     free(key);
     if (status == ZS_OK && !zs_json_is_array(zs_json_get(*json, "edits"))) {
         zs_json_free(*json);
@@ -489,7 +489,7 @@ enum zs_status zs_hierarchy_flush_removal(struct zs_hierarchy *hierarchy, const 
 static enum zs_status check_renamed(struct zs_store *store, const char *from, bool is_implicit, struct zs_error *err)
 {
     zs_json *document = NULL;
-    ZS_TRY(zs_document_load(store, from, &document, err));
+    ZS_TRY(zs_document_load(store, from, &document, NULL, err));
     const bool is_there = document != NULL || is_implicit;
     zs_json_free(document);
     return is_there ? ZS_OK : zs_fail(err, ZS_INVALID, "%s/%s: another writer removed or renamed it meanwhile",

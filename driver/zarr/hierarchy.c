@@ -344,7 +344,7 @@ enum zs_status zs_hierarchy_open(struct zs_store *store, bool use_consolidated, 
                                  struct zs_error *err)
 {
     zs_json *document = NULL;
-    ZS_TRY(zs_document_get(store, "zarr.json", &document, err));
+    ZS_TRY(zs_document_get(store, "zarr.json", &document, NULL, err));
     return open_document(store, document, use_consolidated, out, err);
 }
 

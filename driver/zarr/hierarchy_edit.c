@@ -393,7 +393,7 @@ static enum zs_status read_stored(struct zs_hierarchy *hierarchy, const char *pa
     *node = NULL;
     if (hierarchy->is_new || zs_change_above(hierarchy, path) != NULL)
         return ZS_OK;
-    ZS_TRY(zs_document_load(hierarchy->store, path, &document, err));
+    ZS_TRY(zs_document_load(hierarchy->store, path, &document, NULL, err));
     return document != NULL ? zs_node_create(path, document, true, node, err) : ZS_OK;
 }
 

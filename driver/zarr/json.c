@@ -149,57 +149,35 @@ enum zs_status zs_json_check(const char *text, size_t length, struct zs_error *e
 
 /* ---- Parsing ---- */
 
-/* Members up to so many are compared each with each. */
-#define FEW_MEMBERS 16
-
 struct named {
-    const zs_json *member;
+    const char *name;
     size_t at;
+    zs_json *member;
 };
 
 static int by_name(const void *a, const void *b)
 {
     const struct named *x = a, *y = b;
-    const int order = strcmp(x->member->string, y->member->string);
+    const int order = strcmp(x->name, y->name);
     return order != 0 ? order : x->at < y->at ? -1 : 1;
-}
-
-static bool has_later(const zs_json *member)
-{
-    const zs_json *later = member->next;
-    while (later != NULL && strcmp(later->string, member->string) != 0)
-        later = later->next;
-    return later != NULL;
-}
-
-static void drop(zs_json *object, const zs_json *member)
-{
-    cJSON_Delete(cJSON_DetachItemViaPointer(object, (zs_json *)member));
 }
 
 /* Keeps the last of members that have one name. False without memory. */
 static bool keep_last(zs_json *object)
 {
+    struct named few[16], *list = few;
     const size_t n = zs_json_size(object);
-    if (n <= FEW_MEMBERS) {
-        for (const zs_json *m = object->child, *next; m != NULL; m = next) {
-            next = m->next;
-            if (has_later(m))
-                drop(object, m);
-        }
-        return true;
-    }
-    struct named *list = zs_calloc(n, sizeof *list);
-    if (list == NULL)
+    if (n > sizeof few / sizeof few[0] && (list = zs_calloc(n, sizeof *list)) == NULL)
         return false;
     size_t count = 0;
-    for (const zs_json *m = object->child; m != NULL; m = m->next, count++)
-        list[count] = (struct named){m, count};
-    qsort(list, n, sizeof *list, by_name);
-    for (size_t i = 0; i + 1 < n; i++)
-        if (strcmp(list[i].member->string, list[i + 1].member->string) == 0)
-            drop(object, list[i].member);
-    free(list);
+    for (zs_json *m = object->child; m != NULL; m = m->next, count++)
+        list[count] = (struct named){m->string, count, m};
+    qsort(list, count, sizeof *list, by_name);
+    for (size_t i = 0; i + 1 < count; i++)
+        if (strcmp(list[i].name, list[i + 1].name) == 0)
+            cJSON_Delete(cJSON_DetachItemViaPointer(object, list[i].member));
+    if (list != few)
+        free(list);
     return true;
 }
 

@@ -321,7 +321,7 @@ enum zs_status zs_node_check_rename(struct zs_hierarchy *hierarchy, const char *
     ZS_TRY(new_path(hierarchy, path, name, &to, err));
     free(to);
     if (!zs_hierarchy_root_is_pending(hierarchy)) /* a damaged one stays where it is */
-        ZS_TRY(zs_document_load(zs_hierarchy_store(hierarchy), path, &document, err));
+        ZS_TRY(zs_document_load(zs_hierarchy_store(hierarchy), path, &document, NULL, err));
     zs_json_free(document);
     return ZS_OK;
 }
