@@ -369,7 +369,7 @@ bool zsEnterArchive(ZSConnection &connection)
     for (int i = 0; i < names.size(); i++)
     {
         const char *name = names[i];
-        if (EQUAL(name, ".") || EQUAL(name, "..") || EQUAL(name, "__MACOSX")) // beside what a Mac has packed
+        if (name[0] == '.' || EQUAL(name, "__MACOSX")) // .DS_Store too, beside what a Mac has packed
             continue;
         if (!folder.empty())
             return false;
