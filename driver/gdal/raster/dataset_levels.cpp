@@ -76,6 +76,7 @@ class LevelBand
     const int m_band;
     GDALRasterBand *m_mask = nullptr; /* null: a nodata value tells what is valid, or all is */
     ZSShrinking m_shrinking;
+    std::vector<unsigned char> m_read, m_valid, m_made; /* of one cell after the other: touched once */
 
     bool IsStored(const Window &pixels) const;
     void FindCells(const Window &pixels, std::vector<Window> &cells) const;
@@ -126,15 +127,15 @@ CPLErr LevelBand::MakeRows(const Window &pixels, unsigned char *made)
 {
     const Window of = m_shrinking.SourceOf(pixels);
     const GSpacing item = GDALGetDataTypeSizeBytes(m_shrinking.type), line = item * of.width;
-    std::vector<unsigned char> read(static_cast<size_t>(line) * static_cast<size_t>(of.height)), valid;
-    if (m_source.RasterIO(GF_Read, of.x, of.y, of.width, of.height, read.data(), of.width, of.height, m_shrinking.type,
-                          item, line, nullptr) != CE_None)
+    m_read.resize(static_cast<size_t>(line) * static_cast<size_t>(of.height));
+    if (m_source.RasterIO(GF_Read, of.x, of.y, of.width, of.height, m_read.data(), of.width, of.height,
+                          m_shrinking.type, item, line, nullptr) != CE_None)
         return CE_Failure;
-    valid.resize(m_mask != nullptr ? read.size() / static_cast<size_t>(item) : 0);
-    if (m_mask != nullptr && m_mask->RasterIO(GF_Read, of.x, of.y, of.width, of.height, valid.data(), of.width,
+    m_valid.resize(m_mask != nullptr ? m_read.size() / static_cast<size_t>(item) : 0);
+    if (m_mask != nullptr && m_mask->RasterIO(GF_Read, of.x, of.y, of.width, of.height, m_valid.data(), of.width,
                                               of.height, GDT_Byte, 1, of.width, nullptr) != CE_None)
         return CE_Failure;
-    m_shrinking.Make(pixels, read.data(), static_cast<ptrdiff_t>(line), m_mask != nullptr ? valid.data() : nullptr,
+    m_shrinking.Make(pixels, m_read.data(), static_cast<ptrdiff_t>(line), m_mask != nullptr ? m_valid.data() : nullptr,
                      made, static_cast<ptrdiff_t>(item) * pixels.width, m_level.View().options.threads);
     return CE_None;
 }
@@ -142,7 +143,7 @@ CPLErr LevelBand::MakeRows(const Window &pixels, unsigned char *made)
 CPLErr LevelBand::MakeCell(const Window &cell)
 {
     const GSpacing item = GDALGetDataTypeSizeBytes(m_shrinking.type), line = item * cell.width;
-    std::vector<unsigned char> made(static_cast<size_t>(line) * static_cast<size_t>(cell.height));
+    m_made.resize(static_cast<size_t>(line) * static_cast<size_t>(cell.height));
     const Window one = m_shrinking.SourceOf({cell.x, cell.y, cell.width, 1}), all = m_shrinking.SourceOf(cell);
     const int64_t bytes = item * one.width * all.height;
     const int parts = static_cast<int>(std::min<int64_t>(cell.height, (bytes + SOURCE_BYTES - 1) / SOURCE_BYTES));
@@ -150,10 +151,10 @@ CPLErr LevelBand::MakeCell(const Window &cell)
     for (int y = 0; y < cell.height; y += rows)
     {
         const Window part = {cell.x, cell.y + y, cell.width, std::min(rows, cell.height - y)};
-        if (MakeRows(part, made.data() + line * y) != CE_None)
+        if (MakeRows(part, m_made.data() + line * y) != CE_None)
             return CE_Failure;
     }
-    return m_target.RasterIO(GF_Write, cell.x, cell.y, cell.width, cell.height, made.data(), cell.width, cell.height,
+    return m_target.RasterIO(GF_Write, cell.x, cell.y, cell.width, cell.height, m_made.data(), cell.width, cell.height,
                              m_shrinking.type, item, line, nullptr);
 }
 
