@@ -27,71 +27,51 @@ bool zsParseNumbers(const char *text, std::vector<uint64_t> &out)
     return !out.empty();
 }
 
-bool ZSShapeOption::Parse(const char *text)
+/* Puts the lengths of an option in the place of the last ones. Each must be a multiple of `unit`, or 1 where that is
+ * null. */
+static bool applyShape(const char *name, const std::vector<uint64_t> &given, const std::vector<ZSDimension> &dimensions,
+                       const uint64_t *unit, std::vector<uint64_t> &lengths)
 {
-    return zsParseNumbers(text, m_lengths) || zsRefuseOption(m_name, "positive integers separated by commas", text);
-}
-
-bool ZSShapeOption::Apply(const std::vector<ZSDimension> &dimensions, std::vector<uint64_t> &lengths) const
-{
-    const size_t dims = dimensions.size(), given = m_lengths.size();
-    if (given > dims)
-        return zsRefuseOption(m_name, "at most " + std::to_string(dims) + " numbers", std::to_string(given).c_str());
-    const size_t first = dims - (given == 1 ? std::min<size_t>(2, dims) : given);
+    const size_t dims = dimensions.size(), count = given.size();
+    if (count > dims)
+        return zsRefuseOption(name, "at most " + std::to_string(dims) + " numbers", std::to_string(count).c_str());
+    const size_t first = dims - (count == 1 ? std::min<size_t>(2, dims) : count);
     for (size_t d = first; d < dims; d++)
     {
-        const uint64_t n = given == 1 ? m_lengths[0] : m_lengths[d - first];
-        const uint64_t unit = dimensions[d].unit, less = n / unit * unit;
+        const uint64_t n = count == 1 ? given[0] : given[d - first];
+        const uint64_t of = unit != nullptr ? unit[d] : 1, less = n / of * of;
         lengths[d] = n;
         if (n == less)
             continue;
-        const std::string near = (less > 0 ? std::to_string(less) + " or " : "") + std::to_string(less + unit);
-        const std::string multiple = "a multiple of the chunk's " + std::to_string(unit) + " " + dimensions[d].what;
-        return zsRefuseOption(m_name, multiple + " (" + near + " would do)", std::to_string(n).c_str());
+        const std::string near = (less > 0 ? std::to_string(less) + " or " : "") + std::to_string(less + of);
+        const std::string multiple = "a multiple of the chunk's " + std::to_string(of) + " " + dimensions[d].what;
+        return zsRefuseOption(name, multiple + " (" + near + " would do)", std::to_string(n).c_str());
     }
     return true;
 }
 
-/* ---- What chunks and shards may be ---- */
-
-/* Most decoded bytes of a chunk: all libraries take it, and readers must hold some of them. */
-constexpr uint64_t MAX_CHUNK_BYTES = 1 << 30;
-/* An index of more entries is 16 MB, which each reader of the shard fetches. */
-constexpr uint64_t MAX_CHUNKS_PER_SHARD = 1 << 20;
-
-bool zsTakeChunks(const std::vector<uint64_t> &chunks, size_t item, std::vector<ZSDimension> &dimensions,
-                  uint64_t *shape)
+/* As many chunks as make about 64 MiB: few enough objects, and few enough bytes to rewrite when one changes; no more
+ * than there are; of the last two dimensions, near to a square, then of those before. */
+static void growShards(const std::vector<ZSDimension> &dimensions, size_t item, std::vector<uint64_t> &shards)
 {
-    uint64_t bytes = item;
-    for (size_t d = 0; d < chunks.size(); d++)
-    {
-        const uint64_t n = chunks[d];
-        if (n > MAX_CHUNK_BYTES || bytes * n > MAX_CHUNK_BYTES)
-            return zsRefuseOption("CHUNK_SHAPE", "a chunk of at most 1 GiB", "more");
-        bytes *= n;
-        shape[d] = dimensions[d].unit = n;
-    }
-    return true;
-}
-
-void zsUsualShards(const std::vector<ZSDimension> &dimensions, size_t item, std::vector<uint64_t> &shards)
-{
-    const size_t dims = dimensions.size();
-    std::vector<uint64_t> chunks(dims, 1);
+    constexpr uint64_t SHARD_BYTES = 64 << 20;
+    const std::vector<uint64_t> chunk = shards;
+    std::vector<uint64_t> chunks(chunk.size(), 1);
     uint64_t bytes = item, all = 1;
-    for (const auto &dimension : dimensions)
-        bytes *= dimension.unit;
-    const uint64_t most = std::max<uint64_t>(1, ZS_SHARD_BYTES / bytes);
-    const auto grow = [&](size_t d) {
-        const uint64_t needed = (dimensions[d].size + dimensions[d].unit - 1) / dimensions[d].unit;
-        const uint64_t more = std::min(2 * chunks[d], needed);
+    for (const uint64_t length : chunk)
+        bytes *= length;
+    const uint64_t most = std::max<uint64_t>(1, SHARD_BYTES / bytes);
+    const auto grow = [&](size_t d)
+    {
+        const uint64_t more = std::min(2 * chunks[d], (dimensions[d].size + chunk[d] - 1) / chunk[d]);
         if (more <= chunks[d] || all / chunks[d] * more > most)
             return false;
         all = all / chunks[d] * more;
         chunks[d] = more;
+        shards[d] = chunk[d] * more;
         return true;
     };
-    const size_t x = dims - 1, y = dims > 1 ? dims - 2 : x;
+    const size_t x = chunk.size() - 1, y = x > 0 ? x - 1 : x;
     for (bool more = true; more;)
     {
         const size_t first = chunks[x] <= chunks[y] ? x : y;
@@ -102,30 +82,42 @@ void zsUsualShards(const std::vector<ZSDimension> &dimensions, size_t item, std:
         while (grow(d))
             continue;
     }
-    for (size_t d = 0; d < dims; d++)
-        shards[d] = dimensions[d].unit * chunks[d];
 }
 
-bool zsTakeShards(const std::vector<uint64_t> &shards, const uint64_t *chunk, uint64_t *shape)
+bool ZSCreationOptions::LayOut(const std::vector<ZSDimension> &dimensions, size_t item,
+                               const std::vector<uint64_t> &usual, uint64_t *chunkShape, uint64_t *shardShape) const
 {
-    uint64_t count = 1;
-    for (size_t d = 0; d < shards.size(); d++)
+    // Decoded chunks of all libraries, and readers must hold some; an index of 16 MB, which each reader fetches.
+    constexpr uint64_t MOST_CHUNK_BYTES = 1 << 30, MOST_CHUNKS = 1 << 20;
+    std::vector<uint64_t> lengths = usual;
+    uint64_t bytes = item, count = 1;
+    if (!applyShape("CHUNK_SHAPE", chunk, dimensions, nullptr, lengths))
+        return false;
+    for (const uint64_t n : lengths)
     {
-        count *= std::min(shards[d] / chunk[d], MAX_CHUNKS_PER_SHARD + 1);
-        if (count > MAX_CHUNKS_PER_SHARD)
-        {
-            const std::string most = std::to_string(MAX_CHUNKS_PER_SHARD);
-            return zsRefuseOption("SHARD_SHAPE", "at most " + most + " chunks in a shard", "more");
-        }
-        shape[d] = shards[d];
+        if (n > MOST_CHUNK_BYTES || bytes * n > MOST_CHUNK_BYTES)
+            return zsRefuseOption("CHUNK_SHAPE", "a chunk of at most 1 GiB", "more");
+        bytes *= n;
     }
+    std::copy(lengths.begin(), lengths.end(), chunkShape);
+    if (shardShape == nullptr)
+        return true;
+    if (shard.empty())
+        growShards(dimensions, item, lengths);
+    else if (!applyShape("SHARD_SHAPE", shard, dimensions, chunkShape, lengths))
+        return false;
+    for (size_t d = 0; d < lengths.size(); d++)
+    {
+        count *= std::min(lengths[d] / chunkShape[d], MOST_CHUNKS + 1);
+        if (count > MOST_CHUNKS)
+            return zsRefuseOption("SHARD_SHAPE", "at most " + std::to_string(MOST_CHUNKS) + " chunks in a shard",
+                                  "more");
+    }
+    std::copy(lengths.begin(), lengths.end(), shardShape);
     return true;
 }
 
-/* ---- All options ---- */
-
-/* What a chunk holds by default at most: 512 x 512 pixels of 64 bytes. */
-constexpr uint64_t USUAL_BYTES = 16 << 20;
+/* ---- Rasters ---- */
 
 bool ZSCreationOptions::CheckRounding(const struct zs_raster_spec &spec) const
 {
@@ -149,52 +141,40 @@ bool ZSCreationOptions::CheckRounding(const struct zs_raster_spec &spec) const
     return zsRefuse(CPLE_IllegalArg, "BITROUND: the nodata value %.17g needs BITROUND=%d or more", nodata, needed);
 }
 
-bool ZSCreationOptions::ApplyChunks(struct zs_raster_spec &spec, std::vector<ZSDimension> &dimensions)
+std::vector<uint64_t> ZSCreationOptions::UsualChunk(const struct zs_raster_spec &spec, uint64_t width,
+                                                    uint64_t height) const
 {
-    const size_t y = dimensions.size() - 2, x = y + 1;
-    const bool isStrip = !profile_is_tiled && profile_width >= spec.width && profile_height < spec.height;
-    const bool isBlock =
-        !profile_is_striped && !isStrip && std::min(profile_width, profile_height) >= MIN_BLOCK;
+    constexpr uint64_t MIN_BLOCK = 16, USUAL_BYTES = 16 << 20; // of fewer rows it is a strip; 512 x 512 times 64 bytes
+    const bool isStrip = !profile_is_tiled && profile_width >= width && profile_height < height;
+    const bool isBlock = !profile_is_striped && !isStrip && std::min(profile_width, profile_height) >= MIN_BLOCK;
     uint64_t depth = spec.dtype.size, side = USUAL_BLOCK;
-    for (size_t d = 0; d < y; d++)
-        depth *= chunks[d] = pixel_interleaved ? dimensions[d].size : 1;
+    std::vector<uint64_t> chunks;
+    for (int d = 0; d < spec.axis_count; d++)
+    {
+        chunks.push_back(pixel_interleaved ? spec.axes[d].size : 1);
+        depth *= chunks.back();
+    }
     // Chunks of all bands are smaller where bands are many: GDAL hands on the INTERLEAVE of a source.
-    while (side > MIN_BLOCK && depth * std::min(side, spec.height) * std::min(side, spec.width) > USUAL_BYTES)
+    while (side > MIN_BLOCK && depth * std::min(side, height) * std::min(side, width) > USUAL_BYTES)
         side /= 2;
-    chunks[y] = std::min(isBlock ? profile_height : side, spec.height);
-    chunks[x] = std::min(isBlock ? profile_width : side, spec.width);
-    return chunk.Apply(dimensions, chunks) && zsTakeChunks(chunks, spec.dtype.size, dimensions, spec.chunk);
-}
-
-bool ZSCreationOptions::ApplyShards(struct zs_raster_spec &spec, const std::vector<ZSDimension> &dimensions)
-{
-    zsUsualShards(dimensions, spec.dtype.size, shards);
-    for (size_t d = 0; d < dimensions.size() && shard.IsGiven(); d++) // dimensions that it leaves out are not grouped
-        shards[d] = dimensions[d].unit;
-    return shard.Apply(dimensions, shards) && zsTakeShards(shards, spec.chunk, spec.shard);
+    chunks.push_back(std::min(isBlock ? profile_height : side, height));
+    chunks.push_back(std::min(isBlock ? profile_width : side, width));
+    return chunks;
 }
 
 bool ZSCreationOptions::Apply(struct zs_raster_spec &spec)
 {
-    const auto y = static_cast<size_t>(spec.axis_count), x = y + 1, dims = x + 1;
-    struct zs_raster_spec squares = spec; // of cells those of a face
-    if (spec.healpix != nullptr)
-        squares.width = squares.height = static_cast<uint64_t>(1) << spec.healpix->order;
+    const bool isCells = spec.healpix != nullptr;
+    const uint64_t face = isCells ? static_cast<uint64_t>(1) << spec.healpix->order : 0;
+    const uint64_t width = isCells ? face : spec.width, height = isCells ? face : spec.height;
     std::vector<ZSDimension> dimensions;
-    for (size_t d = 0; d < dims; d++)
-        dimensions.push_back({d == x ? squares.width : d == y ? squares.height : spec.axes[d].size, 1,
-                              d == x ? "columns" : d == y ? "rows" : "bands"});
-    chunks.assign(dims, 0);
-    shards.assign(dims, 0);
-    if (!ApplyChunks(squares, dimensions) || !ApplyShards(squares, dimensions) ||
-        (spec.healpix != nullptr && !FoldSquares(squares)))
+    for (int d = 0; d < spec.axis_count; d++)
+        dimensions.push_back({spec.axes[d].size, "bands"});
+    dimensions.push_back({height, "rows"});
+    dimensions.push_back({width, "columns"});
+    if (!LayOut(dimensions, spec.dtype.size, UsualChunk(spec, width, height), spec.chunk, spec.shard) ||
+        (isCells && !FoldSquares(spec)) || !NameDimensions(spec))
         return false;
-    squares.width = spec.width;
-    squares.height = spec.height;
-    spec = squares;
-    if (!NameDimensions(spec))
-        return false;
-
     spec.encoding = EncodingOf(spec.dtype);
     spec.chunk_order = chunk_order;
     spec.style = style;
@@ -270,13 +250,13 @@ static uint64_t sideOf(uint64_t rows, uint64_t columns)
     return rows == columns && (rows & (rows - 1)) == 0 ? rows : 0;
 }
 
-bool ZSCreationOptions::FoldSquares(struct zs_raster_spec &spec)
+bool ZSCreationOptions::FoldSquares(struct zs_raster_spec &spec) const
 {
     const int y = spec.axis_count, x = y + 1;
     if (sideOf(spec.chunk[y], spec.chunk[x]) == 0)
         return zsRefuseOption("CHUNK_SHAPE", "for HEALPix cells a power of two, the side of a square",
                               std::to_string(spec.chunk[x]).c_str());
-    if (!shard.IsGiven()) // the default may be twice as wide as high
+    if (shard.empty()) // the default may be twice as wide as high
         spec.shard[y] = spec.shard[x] = std::min(spec.shard[y], spec.shard[x]);
     if (sideOf(spec.shard[y], spec.shard[x]) == 0)
         return zsRefuseOption("SHARD_SHAPE", "for HEALPix cells a power of two, the side of a square",

@@ -52,63 +52,15 @@ bool zsRefuseOption(const char *name, const std::string &expected, const char *f
 /* Whether an array may have that name: one that neither the specification nor files written beside it use. */
 bool zsIsArrayName(const std::string &name);
 
-/* ---- The values of CHUNK_SHAPE and SHARD_SHAPE ---- */
-
 /* Appends positive integers that commas, or x, separate. False when there is something else, or nothing. */
 bool zsParseNumbers(const char *text, std::vector<uint64_t> &out);
 
-/* A dimension of the raster, and what its lengths are multiples of: 1, or an inner chunk's. */
+/* A dimension of a new array, in elements. */
 struct ZSDimension
 {
-    uint64_t size, unit;
+    uint64_t size;
     const char *what; /* "rows" */
 };
-
-/* Near this many decoded bytes per shard: few enough objects, and still few enough bytes to rewrite when one
- * changes. */
-constexpr uint64_t ZS_SHARD_BYTES = 64 << 20;
-
-/* A shape option as it was given. */
-class ZSShapeOption
-{
-    const char *m_name;
-    std::vector<uint64_t> m_lengths;
-
-  public:
-    explicit ZSShapeOption(const char *name) : m_name(name)
-    {
-    }
-
-    bool IsGiven() const
-    {
-        return !m_lengths.empty();
-    }
-    /* Number of dimensions that the option is for: one length stands for two. */
-    size_t Count() const
-    {
-        return m_lengths.size() == 1 ? 2 : m_lengths.size();
-    }
-
-    /* False (CPLError emitted) when the text is no shape. */
-    bool Parse(const char *text);
-
-    /* Sets the lengths of the last of the dimensions; one entry is for the last two, or the only one. The others stay
-     * as they are. False (CPLError emitted) when there are more entries than dimensions, or they are no multiples of
-     * the unit. */
-    bool Apply(const std::vector<ZSDimension> &dimensions, std::vector<uint64_t> &lengths) const;
-};
-
-/* Takes chunks as the shape of an array of `item` bytes an element, and as what shards are multiples of. False
- * (CPLError emitted) where a chunk is too large. */
-bool zsTakeChunks(const std::vector<uint64_t> &chunks, size_t item, std::vector<ZSDimension> &dimensions,
-                  uint64_t *shape);
-/* The usual shards of such chunks: as many as make about ZS_SHARD_BYTES, and no more than there are; of the last two
- * dimensions, near to a square, then of those before. */
-void zsUsualShards(const std::vector<ZSDimension> &dimensions, size_t item, std::vector<uint64_t> &shards);
-/* Like zsTakeChunks(), for shards of such chunks. False (CPLError emitted) where a shard has too many chunks. */
-bool zsTakeShards(const std::vector<uint64_t> &shards, const uint64_t *chunk, uint64_t *shape);
-
-/* ---- All options ---- */
 
 /* The finest order whose 5 x 5 faces are a raster of GDAL. */
 constexpr int ZS_MOST_HEALPIX_ORDER = 28;
@@ -133,7 +85,7 @@ struct ZSCreationOptions
     int chunk_order = 0;
     enum zs_update update = {}; /* of shards that the session writes to again after publishing */
     int threads = 0;
-    ZSShapeOption chunk{"CHUNK_SHAPE"}, shard{"SHARD_SHAPE"}; /* not given: default, AUTO */
+    std::vector<uint64_t> chunk, shard; /* CHUNK_SHAPE and SHARD_SHAPE; empty: default, AUTO */
     /* Block size and layout in the profile of another format; 0 and false when not given. */
     uint64_t profile_width = 0, profile_height = 0;
     bool profile_is_tiled = false, profile_is_striped = false;
@@ -145,10 +97,16 @@ struct ZSCreationOptions
     std::string resampling; /* "" : by what the pixels mean */
 
     static constexpr uint64_t USUAL_BLOCK = 512; /* columns and rows of a chunk by default */
-    static constexpr uint64_t MIN_BLOCK = 16;    /* blocks of fewer are strips, of which no chunks are made */
 
     /* Reads GDAL's list. False (CPLError emitted) when a value is not allowed. */
     bool Parse(CSLConstList options);
+
+    /* Sets the shapes of chunks and shards (null: no shards) of an array of `item` bytes an element: those that the
+     * options give, of which one number is for the last two dimensions, or the only one, else `usual` chunks and about
+     * 64 MiB of them. Shards have one chunk of each dimension that SHARD_SHAPE leaves out. False (CPLError emitted)
+     * where they do not divide, or are too large; the message proposes some that do. */
+    bool LayOut(const std::vector<ZSDimension> &dimensions, size_t item, const std::vector<uint64_t> &usual,
+                uint64_t *chunkShape, uint64_t *shardShape) const;
 
     /* How chunks of elements of that type are encoded. Borrows from this. */
     struct zs_encoding EncodingOf(const struct zs_dtype &dtype);
@@ -169,14 +127,10 @@ struct ZSCreationOptions
     std::vector<int> OverviewFactors(const struct zs_raster_spec &spec) const;
 
   private:
-    std::vector<uint64_t> chunks, shards; /* for the spec's dimensions */
-
+    std::vector<uint64_t> UsualChunk(const struct zs_raster_spec &spec, uint64_t width, uint64_t height) const;
     /* Squares of pixels, into which the spec is divided, as runs of cells. */
-    bool FoldSquares(struct zs_raster_spec &spec);
+    bool FoldSquares(struct zs_raster_spec &spec) const;
     bool NameDimensions(struct zs_raster_spec &spec);
-    /* Sets chunk of the spec, and the units of the dimensions. */
-    bool ApplyChunks(struct zs_raster_spec &spec, std::vector<ZSDimension> &dimensions);
-    bool ApplyShards(struct zs_raster_spec &spec, const std::vector<ZSDimension> &dimensions);
 };
 
 /* Resampling of the raster's overviews: `asked`, or where that is "" one that suits its pixels. */

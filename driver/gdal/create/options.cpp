@@ -123,6 +123,13 @@ static void setThreads(int &threads, Value &v)
         v.Refuse("ALL_CPUS or a number from 1 to " + std::to_string(MOST_THREADS));
 }
 
+/* Those of the table are decided where the array is known. */
+static void setShape(std::vector<uint64_t> &shape, Value &v)
+{
+    if (v.isGiven && !EQUAL(v.text, "AUTO") && !zsParseNumbers(v.text, shape))
+        v.Refuse("positive integers separated by commas");
+}
+
 static void setOverviews(Creation &o, Value &v)
 {
     o.overviews_auto = EQUAL(v.text, "AUTO") || EQUAL(v.text, "YES");
@@ -164,10 +171,10 @@ static const std::vector<Row<Creation>> &creationRows()
         // Chunks and shards
         {CREATING, "CHUNK_SHAPE", anyText("512"),
          "Shape of an inner chunk: one number for Y and X, or one per dimension separated by commas, slowest first",
-         [](Creation &o, Value &v) { v.isRefused = v.isGiven && !o.chunk.Parse(v.text); }},
+         [](Creation &o, Value &v) { setShape(o.chunk, v); }},
         {CREATING, "SHARD_SHAPE", anyText("AUTO"),
          "Shape of a shard, multiples of CHUNK_SHAPE, or AUTO for about 64 MiB",
-         [](Creation &o, Value &v) { v.isRefused = !EQUAL(v.text, "AUTO") && !o.shard.Parse(v.text); }},
+         [](Creation &o, Value &v) { setShape(o.shard, v); }},
         {CREATING, "INDEX_LOCATION", choice("END START", "END"), "Where the index stands in a shard",
          [](Creation &o, Value &v) { o.encoding.index_at_start = v.choice == 1; }},
         {CREATING, "CHUNK_ORDER", choice("ROW_MAJOR MORTON HILBERT", "ROW_MAJOR"),

@@ -250,13 +250,10 @@ namespace
 class ZSMdimArrayOptions
 {
     ZSCreationOptions m_options;
-    std::vector<ZSDimension> m_dimensions;
-    std::vector<uint64_t> m_chunks, m_shards;
     std::vector<std::string> m_names;
     bool m_isCoordinate, m_hasCompression = false;
 
-    bool ApplyChunks(struct zs_array_spec &spec);
-    bool ApplyShards(struct zs_array_spec &spec);
+    std::vector<uint64_t> UsualChunk(const std::vector<ZSDimension> &dimensions) const;
     bool Suits(const char *name, const char *value, const struct zs_array_spec &spec) const;
 
   public:
@@ -272,7 +269,7 @@ class ZSMdimArrayOptions
     /* Whether shapes, or how to compress, were asked for. */
     bool HasShape() const
     {
-        return m_options.chunk.IsGiven() || m_options.shard.IsGiven();
+        return !m_options.chunk.empty() || !m_options.shard.empty();
     }
     bool HasCompression() const
     {
@@ -430,39 +427,31 @@ bool ZSMdimArrayOptions::Suits(const char *name, const char *value, const struct
         return !m_isCoordinate && spec.ndim > 1 && GDALDataTypeIsFloating(zsGDALType(spec.dtype.type, spec.dtype.size));
     if (!isShape || EQUAL(value, "AUTO"))
         return zsIsOption(name, ZS_ARRAY);
-    ZSShapeOption shape(name);
-    return !m_isCoordinate && spec.ndim > 1 && shape.Parse(value) && shape.Count() <= static_cast<size_t>(spec.ndim);
+    std::vector<uint64_t> shape;
+    return !m_isCoordinate && spec.ndim > 1 && zsParseNumbers(value, shape) &&
+           shape.size() <= static_cast<size_t>(spec.ndim);
 }
 
-bool ZSMdimArrayOptions::ApplyChunks(struct zs_array_spec &spec)
+std::vector<uint64_t> ZSMdimArrayOptions::UsualChunk(const std::vector<ZSDimension> &dimensions) const
 {
-    const size_t dims = m_dimensions.size();
+    const size_t dims = dimensions.size();
     const uint64_t usual = dims == 1 ? USUAL_ELEMENTS : ZSCreationOptions::USUAL_BLOCK;
+    std::vector<uint64_t> chunks(dims, 1);
     uint64_t elements = 1;
-    for (size_t d = 0; d < dims; d++)
+    for (size_t d = dims > 2 ? dims - 2 : 0; d < dims; d++)
     {
-        m_chunks[d] = d + 2 >= dims ? std::min(usual, m_dimensions[d].size) : 1;
-        elements *= m_chunks[d];
+        chunks[d] = std::min(usual, dimensions[d].size);
+        elements *= chunks[d];
     }
     for (size_t d = dims; d-- > 0 && elements < FEW_ELEMENTS;)
     {
-        const uint64_t n = m_chunks[d], more = std::min(m_dimensions[d].size / n, FEW_ELEMENTS / elements);
-        m_chunks[d] = n * std::max<uint64_t>(more, 1);
-        elements = elements / n * m_chunks[d];
+        const uint64_t n = chunks[d], more = std::min(dimensions[d].size / n, FEW_ELEMENTS / elements);
+        chunks[d] = n * std::max<uint64_t>(more, 1);
+        elements = elements / n * chunks[d];
     }
     if (m_isCoordinate)
-        m_chunks[0] = std::max(MIN_COORDINATES, std::min(m_dimensions[0].size, MAX_COORDINATES));
-    if (m_options.chunk.IsGiven() && !m_options.chunk.Apply(m_dimensions, m_chunks))
-        return false;
-    spec.is_sharded = dims > 0 && (!m_isCoordinate || m_options.shard.IsGiven());
-    return zsTakeChunks(m_chunks, spec.dtype.size, m_dimensions, spec.chunk_shape);
-}
-
-bool ZSMdimArrayOptions::ApplyShards(struct zs_array_spec &spec)
-{
-    zsUsualShards(m_dimensions, spec.dtype.size, m_shards);
-    return (!m_options.shard.IsGiven() || m_options.shard.Apply(m_dimensions, m_shards)) &&
-           zsTakeShards(m_shards, spec.chunk_shape, spec.shard_shape);
+        chunks[0] = std::max(MIN_COORDINATES, std::min(dimensions[0].size, MAX_COORDINATES));
+    return chunks;
 }
 
 bool ZSMdimArrayOptions::Apply(CSLConstList own, CSLConstList all, struct zs_array_spec &spec)
@@ -488,12 +477,12 @@ bool ZSMdimArrayOptions::Apply(CSLConstList own, CSLConstList all, struct zs_arr
     for (int d = 0; d < spec.ndim; d++)
         m_names.push_back(std::string("elements of ") +
                           (spec.dimension_names[d] != nullptr ? spec.dimension_names[d] : "a dimension"));
-    for (int d = 0; d < spec.ndim; d++)
-        m_dimensions.push_back(
-            {std::max<uint64_t>(1, spec.shape[d]), 1, m_names[static_cast<size_t>(d)].c_str()});
-    m_chunks.assign(m_dimensions.size(), 0);
-    m_shards.assign(m_dimensions.size(), 0);
-    if (!ApplyChunks(spec) || (spec.is_sharded && !ApplyShards(spec)))
+    std::vector<ZSDimension> dimensions;
+    for (size_t d = 0; d < m_names.size(); d++)
+        dimensions.push_back({std::max<uint64_t>(1, spec.shape[d]), m_names[d].c_str()});
+    spec.is_sharded = spec.ndim > 0 && (!m_isCoordinate || !m_options.shard.empty());
+    if (!m_options.LayOut(dimensions, spec.dtype.size, UsualChunk(dimensions), spec.chunk_shape,
+                          spec.is_sharded ? spec.shard_shape : nullptr))
         return false;
     spec.encoding = m_options.EncodingOf(spec.dtype);
     return true;
