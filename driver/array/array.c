@@ -120,8 +120,10 @@ static enum zs_status compile(struct zs_array *array, struct zs_error *err)
     ZS_TRY(zs_chain_compile(array->meta, &array->chain, err));
     ZS_TRY(zs_grid_init(&array->grid, array->meta, &array->chain, err));
     array->innermost = &array->chain.levels[array->chain.count - 1];
-    const uint64_t slots = array->max_chunk / array->innermost->decoded_size;
-    array->decode_slots = (int)zs_max_u64(1, zs_min_u64((uint64_t)array->threads, slots));
+    const uint64_t size = array->innermost->decoded_size;
+    const uint64_t room = zs_max_u64((uint64_t)array->threads, zs_budget() / size);
+    array->chunk_threads =
+        (int)zs_max_u64(1, zs_min_u64((uint64_t)array->fetch_threads, zs_min_u64(room, array->max_chunk / size)));
     return ZS_OK;
 }
 

@@ -75,7 +75,9 @@ struct zs_array {
     enum zs_update update;
     enum zs_chunk_order order; /* of the chunks in new shards */
     uint64_t max_chunk; /* bytes: larger chunks are refused */
-    int decode_slots;   /* chunks that are decoded at once: one per thread, but no more bytes than one chunk may have */
+    /* threads that fetch and decode whole chunks: as many as have room in the budget of the process, or `threads`; but
+     * no more bytes than one chunk may have */
+    int chunk_threads;
     uint64_t block_threshold; /* bytes: smaller chunks are never read block by block (plan.h) */
     uint64_t plan_overlaps;   /* most of one plan; a read with more is split (windows.c) */
 
@@ -151,9 +153,8 @@ void zs_pins_release(struct zs_array *array, struct zs_pins *pins);
 enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations, size_t n, bool is_by_index,
                          struct zs_pins *pins, struct zs_error *err);
 
-/* Whether the cached indexes, or the list of shards, show that nothing of a level-k shard is stored; false where they
- * are not cached. */
-bool zs_is_known_empty(struct zs_array *array, int level, uint64_t number);
+/* Whether its cached index, or the list of shards, shows that nothing of a level-0 shard is stored. */
+bool zs_is_known_empty(struct zs_array *array, uint64_t shard);
 
 /* Key of a level-0 chunk's object, freed with free(). ZS_NO_MEMORY only. */
 enum zs_status zs_shard_key(const struct zs_array *array, uint64_t shard, char **key, struct zs_error *err);

@@ -180,40 +180,20 @@ static bool must_ask_again(const struct zs_array *array, const struct shard *sha
     return false;
 }
 
-bool zs_is_known_empty(struct zs_array *array, int depth, uint64_t number)
+bool zs_is_known_empty(struct zs_array *array, uint64_t shard)
 {
     const struct zs_pending *pending = array->pending;
-    const bool is_new = pending != NULL && zs_array_is_unpublished(array); /* only shards that it published are there */
-    uint64_t position[ZS_MAX_NDIM], at[ZS_MAX_NDIM], version = 0;
-    struct zs_level room;
-    zs_grid_position(&array->grid, depth, number, position);
-    for (int j = 0; j == 0 || j < depth; j++) {
-        zs_grid_around(&array->grid, depth, position, j, at);
-        const uint64_t shard = zs_grid_number(&array->grid, j, at);
-        if (j == 0 && pending != NULL && zs_map_get(&pending->shards, shard) != NULL)
-            return false;
-        if (j == 0 && is_new && zs_map_get(&pending->published, shard) == NULL)
-            return true;
-        struct zs_cache_entry *entry = zs_cache_get(array->indexes, (struct zs_cache_key){(uint64_t)j, shard});
-        if (entry == NULL)
-            return j == 0 && zs_shard_list_lacks(array, shard);
-        const struct zs_shard_index *index = zs_cache_value(entry);
-        bool is_empty = index->is_absent;
-        bool is_known = !index->is_remembered && (j == 0 || index->version == version);
-        if (is_known && !is_empty && j < depth) {
-            uint64_t offset, size;
-            zs_grid_around(&array->grid, depth, position, j + 1, at);
-            zs_grid_inside(&array->grid, j, at, at);
-            const struct zs_level *level = zs_grid_level(&array->grid, j, shard, &room);
-            is_known = zs_shard_index_entry(level, index, zs_shard_index_number(level, at), &is_empty, &offset, &size,
-                                            NULL) == ZS_OK;
-        }
-        version = index->version;
-        zs_cache_release(array->indexes, entry);
-        if (!is_known || is_empty)
-            return is_known;
-    }
-    return false;
+    if (pending != NULL && zs_map_get(&pending->shards, shard) != NULL)
+        return false;
+    if (pending != NULL && zs_shard_is_unpublished(array, shard)) /* only shards that it published are there */
+        return true;
+    struct zs_cache_entry *entry = zs_cache_get(array->indexes, (struct zs_cache_key){0, shard});
+    if (entry == NULL)
+        return zs_shard_list_lacks(array, shard);
+    const struct zs_shard_index *index = zs_cache_value(entry);
+    const bool is_empty = index->is_absent && !index->is_remembered;
+    zs_cache_release(array->indexes, entry);
+    return is_empty;
 }
 
 static void mark(struct zs_location **locations, size_t n, enum zs_location_kind kind)
@@ -222,62 +202,40 @@ static void mark(struct zs_location **locations, size_t n, enum zs_location_kind
         locations[i]->kind = kind;
 }
 
-/* ---- Steps of the walk: each function does its step, or returns that it does not apply ---- */
+/* ---- The walk ---- */
 
 static enum zs_status locate_in_shard(struct locator *locator, int depth, const struct zs_source *source,
                                       struct zs_location **wanted, size_t count, struct zs_error *err);
 
-/* A level-0 shard that is found absent holds no chunk: done. Else the status of taking it whole. */
-static enum zs_status try_absent(struct locator *locator, const struct shard *shard, enum zs_status status, bool *done)
-{
-    *done = status == ZS_NOT_FOUND && shard->depth == 0;
-    if (!*done)
-        return status;
-    keep_absent(locator->array, shard->number);
-    mark(shard->wanted, shard->count, ZS_LOCATION_EMPTY);
-    return ZS_OK;
-}
-
-/* A shard that is encoded as a whole is decoded. Done where it is absent. */
-static enum zs_status try_encoded(struct locator *locator, struct shard *shard, bool *done, struct zs_error *err)
+/* Takes a shard whole that is encoded as a whole, or a remote one of which all is wanted, with its index. ZS_NOT_FOUND
+ * where it is absent. */
+static enum zs_status try_whole(struct locator *locator, struct shard *shard, struct zs_error *err)
 {
     const uint64_t allowed = locator->array->max_chunk;
-    const size_t limit = zs_level_bound(shard->level);
-    *done = false;
-    if (shard->level->bytes_codec_count == 0)
-        return ZS_OK;
-    enum zs_status status = take_whole(locator, shard, limit < allowed ? limit : (size_t)allowed, err);
-    if (status == ZS_CORRUPT && limit > allowed)
-        status = zs_fail_in(err, status,
-                            "shard encoded as a whole, of which the open option MAX_CHUNK_SIZE allows %llu bytes",
-                            (unsigned long long)allowed);
-    return try_absent(locator, shard, status, done);
-}
-
-/* A remote shard of which all is wanted is fetched in one request, its index too. Done where it is absent. */
-static enum zs_status try_fetched(struct locator *locator, struct shard *shard, bool *done, struct zs_error *err)
-{
-    size_t limit;
-    *done = false;
+    size_t limit = zs_level_bound(shard->level);
+    if (shard->level->bytes_codec_count > 0) {
+        const enum zs_status status = take_whole(locator, shard, limit < allowed ? limit : (size_t)allowed, err);
+        return status != ZS_CORRUPT || limit <= allowed
+                   ? status
+                   : zs_fail_in(err, status,
+                                "shard encoded as a whole, of which the open option MAX_CHUNK_SIZE allows %llu bytes",
+                                (unsigned long long)allowed);
+    }
     if (shard->depth > 0 || shard->source != NULL || locator->is_by_index ||
         !is_wanted_whole(locator->array, shard->level, shard->number, shard->count, &limit))
         return ZS_OK;
     const enum zs_status status = take_whole(locator, shard, limit, err);
-    if (status == ZS_INVALID) /* it has more in it than its chunks: it is read by ranges */
-        return ZS_OK;
-    return try_absent(locator, shard, status, done);
+    return status == ZS_INVALID ? ZS_OK : status; /* it has more in it than its chunks: it is read by ranges */
 }
 
-/* Chunks of the innermost level: done when these are. */
-static enum zs_status try_innermost(struct locator *locator, const struct shard *shard, bool *done,
-                                    struct zs_error *err)
+/* Locates chunks of the innermost level. */
+static enum zs_status locate_innermost(const struct zs_array *array, const struct shard *shard, struct zs_error *err)
 {
     const struct zs_shard_index *index = zs_cache_value(shard->index);
-    *done = shard->depth + 2 == locator->array->chain.count;
-    for (size_t i = 0; i < shard->count && *done; i++) {
+    for (size_t i = 0; i < shard->count; i++) {
         struct zs_location *where = shard->wanted[i];
         bool is_empty;
-        ZS_TRY(find_bytes(locator->array, shard, index, where->chunk, &is_empty, &where->bytes, err));
+        ZS_TRY(find_bytes(array, shard, index, where->chunk, &is_empty, &where->bytes, err));
         where->kind = is_empty                      ? ZS_LOCATION_EMPTY
                       : where->bytes.memory != NULL ? ZS_LOCATION_MEMORY
                                                     : ZS_LOCATION_RANGE;
@@ -285,8 +243,6 @@ static enum zs_status try_innermost(struct locator *locator, const struct shard 
     }
     return ZS_OK;
 }
-
-/* ---- The walk ---- */
 
 /* Pins the shard's index. Bytes that came as a whole without a valid index may be of a shard that is being appended to
  * (shard/append.c): then it is read by ranges, with the index in its journal. */
@@ -351,20 +307,20 @@ static enum zs_status locate_in_shard(struct locator *locator, int depth, const 
 {
     struct zs_array *array = locator->array;
     struct shard shard = {.wanted = wanted, .count = count, .depth = depth, .source = source};
-    bool done = false;
     shard.number = number_at_level(array, depth, wanted[0]->chunk);
     shard.level = zs_grid_level(&array->grid, depth, shard.number, &shard.room);
-    enum zs_status status = try_encoded(locator, &shard, &done, err);
-    if (status == ZS_OK && !done)
-        status = try_fetched(locator, &shard, &done, err);
-    if (status == ZS_OK && !done)
+    enum zs_status status = try_whole(locator, &shard, err);
+    if (status == ZS_NOT_FOUND && depth == 0) {
+        keep_absent(array, shard.number);
+        mark(wanted, count, ZS_LOCATION_EMPTY);
+        return ZS_OK;
+    }
+    if (status == ZS_OK)
         status = get_index(array, &shard, err);
     if (status != ZS_OK)
         return zs_fail_in_chunk(array, wanted[0]->chunk, status, err);
-    if (!done)
-        status = try_innermost(locator, &shard, &done, err);
-    if (status == ZS_OK && !done)
-        status = locate_in_inner_shards(locator, &shard, err);
+    status = depth + 2 == array->chain.count ? locate_innermost(array, &shard, err)
+                                             : locate_in_inner_shards(locator, &shard, err);
     if (shard.object != NULL)
         zs_cache_release(array->objects, shard.object);
     if (shard.index != NULL)
@@ -413,12 +369,12 @@ enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations,
 {
     struct locator locator = {.array = array, .pins = pins, .is_by_index = is_by_index};
     const uint64_t shard = locations[0]->shard;
-    if (array->store->lists_all && zs_is_known_empty(array, 0, shard)) {
+    if (array->store->lists_all && zs_is_known_empty(array, shard)) {
         mark(locations, n, ZS_LOCATION_EMPTY);
         return ZS_OK;
     }
     ZS_TRY(locate(&locator, locations, n, err));
-    if (array->store->lists_all && locations[0]->kind == ZS_LOCATION_EMPTY && zs_is_known_empty(array, 0, shard))
+    if (array->store->lists_all && locations[0]->kind == ZS_LOCATION_EMPTY && zs_is_known_empty(array, shard))
         zs_shard_list_note_missed(array);
     return ZS_OK;
 }

@@ -7,8 +7,6 @@
 void zs_plan_init(struct zs_plan *plan)
 {
     pthread_mutex_init(&plan->pending_lock, NULL);
-    pthread_mutex_init(&plan->decode_lock, NULL);
-    pthread_cond_init(&plan->decode_done, NULL);
 }
 
 void zs_plan_clear(struct zs_plan *plan)
@@ -32,8 +30,6 @@ void zs_plan_clear(struct zs_plan *plan)
     free(plan->ranges);
     free(plan->tasks);
     pthread_mutex_destroy(&plan->pending_lock);
-    pthread_mutex_destroy(&plan->decode_lock);
-    pthread_cond_destroy(&plan->decode_done);
 }
 
 /* ---- Which chunks ---- */
@@ -118,10 +114,10 @@ static void drop_other_extent(struct zs_plan *plan, struct zs_planned *planned)
     planned->cached = NULL;
 }
 
-static enum zs_status add_gap(struct zs_plan *plan, size_t window, int level, uint64_t number, struct zs_error *err)
+static enum zs_status add_gap(struct zs_plan *plan, size_t window, uint64_t shard, struct zs_error *err)
 {
     ZS_TRY_GROW(plan->gaps, plan->gap_count, &plan->gap_room, err);
-    plan->gaps[plan->gap_count++] = (struct zs_gap){window, level, number};
+    plan->gaps[plan->gap_count++] = (struct zs_gap){window, shard};
     return ZS_OK;
 }
 
@@ -162,8 +158,8 @@ static enum zs_status add_extent(struct zs_plan *plan, size_t window, int level,
             is_single = is_single && zs_grid_find(&array->grid, innermost, d, from[d]) ==
                                          zs_grid_find(&array->grid, innermost, d, from[d] + extent[d] - 1);
         }
-        if (!is_single && zs_is_known_empty(array, level, number))
-            ZS_TRY(add_gap(plan, window, level, number, err));
+        if (level == 0 && !is_single && zs_is_known_empty(array, number))
+            ZS_TRY(add_gap(plan, window, number, err));
         else
             ZS_TRY(add_extent(plan, window, level + 1, from, extent, err));
     } while (zs_next_position(n, at, low, high));
@@ -310,6 +306,7 @@ static void add_items(struct zs_plan *plan, const struct zs_planned *planned, si
     for (size_t i = planned->first_item; i < planned->first_item + planned->item_count; i++) {
         const bool is_to_decode = zs_item_is_to_decode(plan, &plan->items[i]);
         plan->decode_count += is_to_decode;
+        plan->has_whole = plan->has_whole || (is_to_decode && plan->items[i].block == ZS_WHOLE_CHUNK);
         if (is_to_decode && planned->where.kind == ZS_LOCATION_RANGE)
             plan->ranges[(*range_count)++] = range_of(plan, i);
         else

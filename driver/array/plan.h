@@ -39,8 +39,7 @@ struct zs_overlap {
 /* A window and a shard that it overlaps and that is known to be empty: nothing inside it is planned. */
 struct zs_gap {
     size_t window;
-    int level;
-    uint64_t number;
+    uint64_t shard;
 };
 
 /* Chunks of the plan that lie in one shard, and are not all at hand: chunks[first_chunk ...]. */
@@ -80,15 +79,12 @@ struct zs_plan {
     struct zs_item *items; /* blocks first, then whole chunks */
     size_t item_count, item_room;
     size_t decode_count; /* of items that are decoded */
+    bool has_whole;      /* whole chunks are among them */
     struct zs_range *ranges; /* their tags are items */
     struct zs_task *tasks;
     size_t task_count;
 
     pthread_mutex_t pending_lock; /* a shard writer is used by one thread at a time */
-    /* More threads fetch than decode: one whose bytes have come waits for a slot. */
-    pthread_mutex_t decode_lock;
-    pthread_cond_t decode_done;
-    int decoding; /* array->decode_slots at most */
 
     bool is_last_turn;        /* a shard that was replaced while it was read is an error */
     atomic_bool is_overtaken; /* a shard was: all windows are read again */

@@ -119,27 +119,6 @@ static enum zs_status deliver(struct zs_plan *plan, struct zs_planned *planned, 
     return ZS_OK;
 }
 
-static void decode_begin(struct zs_plan *plan)
-{
-    if (plan->array->decode_slots >= plan->array->fetch_threads)
-        return; /* there are no more threads than that */
-    pthread_mutex_lock(&plan->decode_lock);
-    while (plan->decoding >= plan->array->decode_slots)
-        pthread_cond_wait(&plan->decode_done, &plan->decode_lock);
-    plan->decoding++;
-    pthread_mutex_unlock(&plan->decode_lock);
-}
-
-static void decode_end(struct zs_plan *plan)
-{
-    if (plan->array->decode_slots >= plan->array->fetch_threads)
-        return;
-    pthread_mutex_lock(&plan->decode_lock);
-    plan->decoding--;
-    pthread_cond_signal(&plan->decode_done);
-    pthread_mutex_unlock(&plan->decode_lock);
-}
-
 /* Delivers a chunk or a block, whose n encoded bytes have come. */
 static enum zs_status deliver_item(struct zs_plan *plan, const struct zs_item *item, struct zs_scratch *scratch,
                                    const void *encoded, size_t n, struct zs_error *err)
@@ -149,16 +128,6 @@ static enum zs_status deliver_item(struct zs_plan *plan, const struct zs_item *i
                                       ? deliver(plan, planned, scratch, encoded, n, err)
                                       : zs_block_deliver(plan, item, scratch, encoded, err);
     return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(plan->array, planned->where.chunk, status, err);
-}
-
-/* Like deliver_item(), when a slot is free. */
-static enum zs_status deliver_alone(struct zs_plan *plan, const struct zs_item *item, struct zs_scratch *scratch,
-                                    const void *encoded, size_t n, struct zs_error *err)
-{
-    decode_begin(plan);
-    const enum zs_status status = deliver_item(plan, item, scratch, encoded, n, err);
-    decode_end(plan);
-    return status;
 }
 
 /* ---- Requests ---- */
@@ -207,11 +176,9 @@ static enum zs_status run_request(struct zs_plan *plan, const struct zs_range_gr
     enum zs_status status = fetch(plan->array, request, where, fetched, &is_replaced, err);
     if (status != ZS_OK)
         return is_replaced ? leave(plan, where->shard, status) : status;
-    decode_begin(plan);
     for (size_t i = 0; i < request->count && status == ZS_OK; i++)
         status = deliver_item(plan, &plan->items[ranges[i].tag], scratch,
                               fetched->data + (ranges[i].offset - request->offset), (size_t)ranges[i].size, err);
-    decode_end(plan);
     is_replaced = status == ZS_CORRUPT && zs_shard_is_overtaken(plan->array, where->shard);
     return is_replaced ? leave(plan, where->shard, status) : status;
 }
@@ -238,7 +205,7 @@ static enum zs_status run_object(struct zs_plan *plan, const struct zs_item *ite
         zs_scatter(plan, planned, NULL, NULL);
         return ZS_OK;
     }
-    return status == ZS_OK ? deliver_alone(plan, item, scratch, fetched->data, fetched->size, err)
+    return status == ZS_OK ? deliver_item(plan, item, scratch, fetched->data, fetched->size, err)
                            : zs_fail_in_chunk(array, planned->where.chunk, status, err);
 }
 
@@ -259,7 +226,7 @@ static enum zs_status run_pending(struct zs_plan *plan, const struct zs_item *it
     if (status != ZS_OK)
         return zs_fail_in_chunk(plan->array, planned->where.chunk, status, err);
     if (!is_empty)
-        return deliver_alone(plan, item, scratch, fetched->data, fetched->size, err);
+        return deliver_item(plan, item, scratch, fetched->data, fetched->size, err);
     zs_scatter(plan, planned, NULL, NULL);
     return ZS_OK;
 }
@@ -272,7 +239,7 @@ static enum zs_status run_memory(struct zs_plan *plan, const struct zs_item *ite
     uint64_t offset = 0, size = planned->where.bytes.size;
     if (item->block != ZS_WHOLE_CHUNK)
         zs_block_range(zs_cache_value(planned->table), item->block, &offset, &size);
-    return deliver_alone(plan, item, scratch, planned->where.bytes.memory + offset, (size_t)size, err);
+    return deliver_item(plan, item, scratch, planned->where.bytes.memory + offset, (size_t)size, err);
 }
 
 /* Copies an item to the windows if it is decoded already, or empty; false if it is not. */
@@ -387,7 +354,9 @@ static enum zs_status run_planned(struct zs_plan *plan, struct zs_error *err)
     if (plan->is_prefetch && bytes_to_decode(plan) > plan->room)
         return ZS_OK;
     plan->keep = bytes_to_keep(plan);
-    const int threads = is_small && plan->decode_count == 0 ? 1 : plan->array->fetch_threads;
+    const int threads = is_small && plan->decode_count == 0 ? 1
+                        : plan->has_whole                     ? plan->array->chunk_threads
+                                                              : plan->array->fetch_threads;
     return zs_parallel_for(threads, plan->task_count, run_task, plan, err);
 }
 

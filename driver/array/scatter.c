@@ -71,7 +71,7 @@ void zs_fill_gap(const struct zs_plan *plan, const struct zs_gap *gap)
     const struct zs_window *window = &plan->windows[gap->window];
     uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
     const ptrdiff_t still[ZS_MAX_NDIM] = {0};
-    zs_chunk_overlap(array, gap->level, gap->number, window, start, count);
+    zs_chunk_overlap(array, 0, gap->shard, window, start, count);
     copy_to_window(plan, window, start, count, array->meta->fill_value, still);
 }
 
