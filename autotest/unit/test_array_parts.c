@@ -192,66 +192,6 @@ static void test_unsharded_chunk_is_read_in_parts(void)
     }
 }
 
-static void test_chunk_beyond_the_limit_is_read_in_parts(void)
-{
-    struct deep d;
-    struct zs_error err;
-    static uint16_t out[DEPTH * 48 * 48];
-    open_deep(&d, "[60,96,96]", SHARD(LITTLE), false, true);
-    zs_array_close(d.array);
-    const struct zs_array_options options = {.threads = 2, .max_chunk_bytes = 100000};
-    must(zs_array_open_in(&d.store.base, d.node, &options, &d.array, &err), &err);
-    d.array->block_threshold = SMALL;
-    CHECK(read_window(&d, (uint64_t[]){7, 0, 0}, (uint64_t[]){1, 96, 96}));
-    CHECK(zs_array_read(d.array, (uint64_t[]){0, 0, 0}, (uint64_t[]){60, 48, 48}, out, &err) == ZS_UNSUPPORTED);
-    CHECK_CONTAINS(err.message, "MAX_CHUNK_SIZE");
-    close_deep(&d);
-}
-
-/* Where the bytes of the first chunk begin in the one shard. */
-static struct zs_buffer shard_of(struct deep *d, size_t *offset, size_t *size)
-{
-    struct zs_buffer b = get_object(d->memory, "a/c/0/0/0");
-    const unsigned char *index = b.data + b.size - 68;
-    uint64_t at = 0, n = 0;
-    for (int i = 7; i >= 0; i--) {
-        at = at << 8 | index[i];
-        n = n << 8 | index[8 + i];
-    }
-    *offset = (size_t)at;
-    *size = (size_t)n;
-    return b;
-}
-
-static void test_a_broken_block_is_an_error_and_the_others_are_read(void)
-{
-    struct deep d;
-    struct zs_error err;
-    static uint16_t out[48 * 48];
-    size_t at, size;
-    if (!is_here(SHARD(BLOCKS)))
-        return;
-    open_deep(&d, "[60,96,96]", SHARD(LITTLE "," BLOSC("zstd", "shuffle", "8192")), false, false);
-    struct zs_buffer b = shard_of(&d, &at, &size);
-    size_t block = 0;
-    for (int i = 0; i < 4; i++)
-        block |= (size_t)b.data[at + 16 + 4 * 3 + (size_t)i] << 8 * i;
-    memset(b.data + at + block + 4, 0x5A, 40);
-    put_object(d.memory, "a/c/0/0/0", b.data, b.size);
-    zs_buffer_free(&b);
-    CHECK(read_window(&d, (uint64_t[]){0, 0, 0}, (uint64_t[]){1, 48, 48}));
-    for (uint64_t z = 0; z < 60; z += 3) {
-        const enum zs_status status =
-            zs_array_read(d.array, (uint64_t[]){z, 0, 0}, (uint64_t[]){1, 48, 48}, out, &err);
-        const bool is_in_block = z * 4608 < 4 * 8192 && (z + 1) * 4608 > 3 * 8192;
-        if (!CHECK_EQ_U64(status, is_in_block ? ZS_CORRUPT : ZS_OK))
-            fprintf(stderr, "at %d: %s\n", (int)z, status != ZS_OK ? err.message : "");
-        if (status != ZS_OK)
-            CHECK_CONTAINS(err.message, "a/c/0/0/0, inner chunk [0,0,0]: blosc: block 3");
-    }
-    close_deep(&d);
-}
-
 static void test_replaced_shard_is_read_by_its_own_block_table(void)
 {
     struct deep d;
@@ -308,8 +248,6 @@ int main(void)
     RUN(test_only_needed_pages_of_raw_chunks_are_read);
     RUN(test_blosc_block_table_is_read_once_and_only_needed_blocks);
     RUN(test_unsharded_chunk_is_read_in_parts);
-    RUN(test_chunk_beyond_the_limit_is_read_in_parts);
-    RUN(test_a_broken_block_is_an_error_and_the_others_are_read);
     RUN(test_replaced_shard_is_read_by_its_own_block_table);
     RUN(test_any_failing_call_is_an_error_and_the_next_read_succeeds);
     return check_result();

@@ -104,23 +104,18 @@ void zs_array_stored_order(const struct zs_array *array, int *axis);
 /* For callers that read arrays of text as such: chunks may be as large as those of numbers. */
 #define ZS_STRINGS_MAX_CHUNK ((size_t)512 << 20)
 
-/* A window with steps. */
-struct zs_text_request {
-    int ndim;
-    uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM], step[ZS_MAX_NDIM];
-    size_t max_chunk; /* bytes: chunks that decode to more are refused; 0: ZS_STRINGS_MAX_BYTES */
-};
-
 /* Takes the element that is number[d] of the request in each dimension: n bytes of UTF-8, without a NUL, and none
  * follows. Called by one thread at a time, in any order; again for what is read again because others replaced it. */
 typedef enum zs_status (*zs_text_take_fn)(void *ctx, const uint64_t *number, const char *text, size_t n,
                                           struct zs_error *err);
 
-/* Gives all elements of a request to `take`; absent chunks give the fill value. *is_blank, which may be NULL: all
- * chunks are absent. ZS_ARGUMENT: not an array of text, or elements outside of it. ZS_CORRUPT: what is stored is not
- * Unicode, has a NUL in it, or is not laid out as its codecs say. Decodes one chunk at a time. */
-enum zs_status zs_texts_read(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_text_request *request,
-                             zs_text_take_fn take, void *ctx, bool *is_blank, struct zs_error *err);
+/* Gives all elements of a request, whose data and strides do not count, to `take`; absent chunks give the fill value.
+ * *is_blank, which may be NULL: all chunks are absent. ZS_ARGUMENT: not an array of text, or elements outside of it.
+ * ZS_CORRUPT: what is stored is not Unicode, has a NUL in it, or is not laid out as its codecs say. Decodes one chunk
+ * at a time; those that decode to more than max_chunk bytes (0: ZS_STRINGS_MAX_BYTES) are refused. */
+enum zs_status zs_texts_read(struct zs_hierarchy *h, const struct zs_node *node, size_t max_chunk,
+                             const struct zs_stepped_window *request, zs_text_take_fn take, void *ctx, bool *is_blank,
+                             struct zs_error *err);
 
 /* Whether the node is an array of text of one dimension; *length is then its number of elements. */
 bool zs_strings_length(const struct zs_node *node, uint64_t *length);
@@ -139,10 +134,6 @@ enum zs_status zs_strings_read(struct zs_hierarchy *h, const struct zs_node *nod
                                char ***values, bool *is_blank, struct zs_error *err);
 void zs_strings_free(char **values, size_t count);
 
-/* Makes the document of an array of texts of any length, laid out as the spec (of dtype ZS_UINT8) says. NULL without
- * memory. */
-zs_json *zs_strings_document(const struct zs_array_spec *spec);
-
 /* Gives the element that is number[d] of the request in each dimension: a text that is valid until the next call; NULL
  * is "". */
 typedef enum zs_status (*zs_text_give_fn)(void *ctx, const uint64_t *number, const char **text, struct zs_error *err);
@@ -150,5 +141,6 @@ typedef enum zs_status (*zs_text_give_fn)(void *ctx, const uint64_t *number, con
 /* Writes all elements of a request, and publishes them (zs_array_flush()). Other elements of a chunk stay. ZS_ARGUMENT
  * for elements outside of the array, text that is not UTF-8 or too long, and chunks too large to be read;
  * ZS_UNSUPPORTED for an array of the draft. */
-enum zs_status zs_texts_write(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_text_request *request,
-                              zs_text_give_fn give, void *ctx, struct zs_error *err);
+enum zs_status zs_texts_write(struct zs_hierarchy *h, const struct zs_node *node, size_t max_chunk,
+                              const struct zs_stepped_window *request, zs_text_give_fn give, void *ctx,
+                              struct zs_error *err);

@@ -201,52 +201,16 @@ enum zs_status zs_strings_chunks(struct zs_hierarchy *h, const struct zs_node *n
     return ZS_OK;
 }
 
-static enum zs_status check_request(const struct zs_node *node, const struct zs_text_request *request,
-                                    struct zs_error *err)
-{
-    uint64_t shape[ZS_MAX_NDIM];
-    int ndim;
-    if (!node->is_text)
-        return zs_fail(err, ZS_ARGUMENT, "%s: expected an array of text", node->path);
-    ZS_TRY(zs_strings_shape(node, &ndim, shape, err));
-    if (ndim != request->ndim)
-        return zs_fail(err, ZS_ARGUMENT, "%s: expected elements of %d dimensions, found %d", node->path, ndim,
-                       request->ndim);
-    for (int d = 0; d < ndim; d++) {
-        const uint64_t n = request->count[d], step = request->step[d];
-        if (n == 0 || request->start[d] >= shape[d] || (step > 0 && n - 1 > (shape[d] - 1 - request->start[d]) / step))
-            return zs_fail(err, ZS_ARGUMENT, "%s: dimension %d: expected elements below %llu, found %llu from %llu on",
-                           node->path, d, (unsigned long long)shape[d], (unsigned long long)n,
-                           (unsigned long long)request->start[d]);
-    }
-    return ZS_OK;
-}
-
-static uint64_t element_of(const struct zs_text_request *request, int d, uint64_t number)
+static uint64_t element_of(const struct zs_stepped_window *request, int d, uint64_t number)
 {
     return request->start[d] + number * request->step[d];
-}
-
-/* A request as a window of the array, whose elements lie densely at `elements` (NULL: nowhere). */
-static struct zs_stepped_window window_of(const struct zs_text_request *request, const unsigned char **elements)
-{
-    struct zs_stepped_window window = {.ndim = request->ndim, .data = (char *)elements};
-    ptrdiff_t stride = elements != NULL ? (ptrdiff_t)sizeof *elements : 0;
-    for (int d = window.ndim - 1; d >= 0; d--) {
-        window.start[d] = request->start[d];
-        window.count[d] = request->count[d];
-        window.step[d] = request->step[d];
-        window.stride[d] = stride;
-        stride *= (ptrdiff_t)window.count[d];
-    }
-    return window;
 }
 
 /* ---- Reading ---- */
 
 struct reader {
     const struct texts *texts;
-    const struct zs_text_request *request;
+    const struct zs_stepped_window *request;
     zs_text_take_fn take;
     void *ctx;
     char *room;           /* of texts in UTF-32 */
@@ -278,7 +242,7 @@ static void take_elements(void *ctx, void *data, const uint64_t *start, const ui
                           const ptrdiff_t *stride)
 {
     struct reader *reader = ctx;
-    const struct zs_text_request *all = reader->request;
+    const struct zs_stepped_window *all = reader->request;
     uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], number[ZS_MAX_NDIM];
     bool more = true;
     (void)data;
@@ -309,19 +273,21 @@ static enum zs_status read_windows(void *ctx, const struct zs_window *windows, s
     return reader->status;
 }
 
-enum zs_status zs_texts_read(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_text_request *request,
-                             zs_text_take_fn take, void *ctx, bool *is_blank, struct zs_error *err)
+enum zs_status zs_texts_read(struct zs_hierarchy *h, const struct zs_node *node, size_t max_chunk,
+                             const struct zs_stepped_window *request, zs_text_take_fn take, void *ctx, bool *is_blank,
+                             struct zs_error *err)
 {
     struct texts texts;
+    struct zs_stepped_window window = *request; /* whose elements lie nowhere */
     bool is_apart[ZS_MAX_NDIM] = {false};
-    ZS_TRY(check_request(node, request, err));
-    ZS_TRY(open_texts(h, node, request->max_chunk, &texts, err));
+    ZS_TRY(open_texts(h, node, max_chunk, &texts, err));
     struct reader reader = {.texts = &texts, .request = request, .take = take, .ctx = ctx, .is_blank = true};
     for (int d = 0; d < request->ndim; d++) /* chunks between are not read */
         is_apart[d] = request->count[d] > 1 && request->step[d] >= texts.array->innermost->shape[d];
     reader.room = malloc(texts.array->meta->dtype.text_size + 1);
     (void)pthread_mutex_init(&reader.lock, NULL);
-    const struct zs_stepped_window window = window_of(request, NULL);
+    window.data = NULL;
+    memset(window.stride, 0, sizeof window.stride);
     const enum zs_status status =
         reader.room != NULL ? zs_stepped_windows(&window, is_apart, read_windows, &reader, err) : zs_fail_memory(err);
     (void)pthread_mutex_destroy(&reader.lock);
@@ -365,15 +331,14 @@ static enum zs_status take_value(void *ctx, const uint64_t *number, const char *
 enum zs_status zs_strings_read(struct zs_hierarchy *h, const struct zs_node *node, uint64_t first, uint64_t count,
                                char ***values, bool *is_blank, struct zs_error *err)
 {
-    const struct zs_text_request request = {.ndim = 1, .start = {first}, .count = {count}, .step = {1}};
+    const struct zs_stepped_window request = {.ndim = 1, .start = {first}, .count = {count}, .step = {1}};
     struct list list = {0};
-    ZS_TRY(check_request(node, &request, err));
     if (count > ZS_STRINGS_MAX_BYTES / sizeof(char *))
         return zs_fail(err, ZS_UNSUPPORTED, "%s: expected at most %zu texts", node->path,
                        ZS_STRINGS_MAX_BYTES / sizeof(char *));
     list.values = zs_calloc((size_t)count, sizeof *list.values);
     ZS_TRY_MEMORY(list.values, err);
-    const enum zs_status status = zs_texts_read(h, node, &request, take_value, &list, is_blank, err);
+    const enum zs_status status = zs_texts_read(h, node, 0, &request, take_value, &list, is_blank, err);
     if (status != ZS_OK)
         zs_strings_free(list.values, (size_t)count);
     else
@@ -390,7 +355,7 @@ struct writer {
 };
 
 /* Sets elements[] to the texts of a request, which are stored in `bytes`. */
-static enum zs_status give_elements(const struct writer *writer, const struct zs_text_request *request,
+static enum zs_status give_elements(const struct writer *writer, const struct zs_stepped_window *request,
                                     const unsigned char **elements, struct zs_buffer *bytes, struct zs_error *err)
 {
     const struct zs_dtype *dtype = &writer->texts->array->meta->dtype;
@@ -419,7 +384,8 @@ static enum zs_status write_windows(void *ctx, const struct zs_window *windows, 
 }
 
 /* Writes and publishes all elements. */
-static enum zs_status write_elements(struct writer *writer, const struct zs_text_request *request, struct zs_error *err)
+static enum zs_status write_elements(struct writer *writer, const struct zs_stepped_window *request,
+                                     struct zs_error *err)
 {
     struct zs_array *array = writer->texts->array;
     struct zs_buffer bytes = {0};
@@ -428,9 +394,14 @@ static enum zs_status write_elements(struct writer *writer, const struct zs_text
     if (!zs_product_u64(request->count, request->ndim, &n))
         return zs_fail_memory(err);
     const unsigned char **elements = zs_calloc(n, sizeof *elements);
-    const struct zs_stepped_window window = window_of(request, elements);
-    for (int d = 0; d < window.ndim; d++) /* elements between are not written */
-        is_apart[d] = window.count[d] > 1 && window.step[d] != 1;
+    struct zs_stepped_window window = *request; /* whose elements lie densely there */
+    ptrdiff_t stride = (ptrdiff_t)sizeof *elements;
+    window.data = (char *)elements;
+    for (int d = window.ndim - 1; d >= 0; d--) {
+        is_apart[d] = window.count[d] > 1 && window.step[d] != 1; /* elements between are not written */
+        window.stride[d] = stride;
+        stride *= (ptrdiff_t)window.count[d];
+    }
     enum zs_status status =
         elements != NULL ? give_elements(writer, request, elements, &bytes, err) : zs_fail_memory(err);
     if (status == ZS_OK)
@@ -442,55 +413,17 @@ static enum zs_status write_elements(struct writer *writer, const struct zs_text
     return status;
 }
 
-enum zs_status zs_texts_write(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_text_request *request,
-                              zs_text_give_fn give, void *ctx, struct zs_error *err)
+enum zs_status zs_texts_write(struct zs_hierarchy *h, const struct zs_node *node, size_t max_chunk,
+                              const struct zs_stepped_window *request, zs_text_give_fn give, void *ctx,
+                              struct zs_error *err)
 {
     struct texts texts;
     uint64_t version = 0;
-    ZS_TRY(check_request(node, request, err));
     ZS_TRY(zs_hierarchy_check_array(h, node, &version, err));
-    ZS_TRY(open_texts(h, node, request->max_chunk, &texts, err));
+    ZS_TRY(open_texts(h, node, max_chunk, &texts, err));
     texts.array->document = version;
     struct writer writer = {.texts = &texts, .give = give, .ctx = ctx};
     const enum zs_status status = write_elements(&writer, request, err);
     close_texts(&texts);
     return status;
-}
-
-/* ---- Documents ---- */
-
-/* A copy of a list of codecs, and of the lists in its shards, with vlen-utf8 for each codec "bytes". NULL without
- * memory. */
-static zs_json *codecs_of_texts(const zs_json *codecs)
-{
-    /* as GDAL 3.13 and zarr-python write it */
-    static const char vlen[] = "{\"name\": \"vlen-utf8\", \"configuration\": {}}";
-    zs_json *out = zs_json_new_array();
-    bool ok = out != NULL;
-    for (const zs_json *c = zs_json_first(codecs); c != NULL && ok; c = zs_json_next(c)) {
-        const zs_json *configuration;
-        const char *name = zs_extension_name(c, &configuration);
-        zs_json *copy = strcmp(name, "bytes") == 0 ? zs_json_add_raw(out, NULL, vlen)
-                                                   : zs_json_add(out, NULL, zs_json_copy(c));
-        ok = copy != NULL;
-        if (!ok || strcmp(name, "sharding_indexed") != 0)
-            continue;
-        zs_json *inner = codecs_of_texts(zs_json_get(configuration, "codecs"));
-        ok = inner != NULL && zs_json_set(zs_json_get_mutable(copy, "configuration"), "codecs", inner) != NULL;
-    }
-    if (ok)
-        return out;
-    zs_json_free(out);
-    return NULL;
-}
-
-zs_json *zs_strings_document(const struct zs_array_spec *spec)
-{
-    zs_json *doc = zs_array_document(spec);
-    zs_json *codecs = doc != NULL ? codecs_of_texts(zs_json_get(doc, "codecs")) : NULL;
-    if (codecs != NULL && zs_json_set(doc, "codecs", codecs) != NULL &&
-        zs_json_set_string(doc, "data_type", "string") && zs_json_set_string(doc, "fill_value", ""))
-        return doc;
-    zs_json_free(doc);
-    return NULL;
 }

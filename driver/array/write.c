@@ -271,17 +271,22 @@ static enum zs_status encode_whole(struct zs_array *array, struct zs_error *err)
     return status == ZS_OK ? zs_pending_limit(array, true, err) : status;
 }
 
-/* Makes room for one more dirty chunk of `size` bytes: encodes those that were written whole, and publishes shards with
- * others while more than half of what may be used would be left. */
+/* If encoding the chunks that were written whole frees one part in FREED_SHARE, the others stay dirty. */
+#define FREED_SHARE 8
+
+/* Makes room for one more dirty chunk of `size` bytes: encodes those that were written whole, and where that frees
+ * little publishes shards with others, until half of what may be used is left. */
 static enum zs_status make_room(struct zs_array *array, uint64_t size, struct zs_error *err)
 {
     const struct zs_pending *pending = array->pending;
     const bool is_over = pending->is_over && pending->bytes > pending->budget / OWN_SHARE;
     if (pending->bytes == 0 || (pending->bytes + size <= pending->budget && !is_over))
         return ZS_OK;
-    const uint64_t keep = (is_over ? pending->bytes : pending->budget) / 2;
+    const uint64_t most = is_over ? pending->bytes : pending->budget;
     ZS_TRY(encode_whole(array, err));
-    return zs_pending_publish_down_to(array, keep > size ? keep - size : 1, err);
+    return pending->bytes + size <= most - most / FREED_SHARE
+               ? ZS_OK
+               : zs_pending_publish_down_to(array, most / 2 > size ? most / 2 - size : 1, err);
 }
 
 /* Decodes a chunk that was put into the writer of its shard into a new blob. */

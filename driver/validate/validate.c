@@ -93,7 +93,7 @@ static enum zs_status pass_over(void *ctx, const uint64_t *number, const char *t
 /* Arrays of text are read as a whole, by the one function that can. */
 static enum zs_status check_text(struct zs_check *check, const struct zs_node *node, struct zs_error *err)
 {
-    struct zs_text_request all = {.max_chunk = ZS_STRINGS_MAX_CHUNK};
+    struct zs_stepped_window all = {.ndim = 0};
     enum zs_status status = zs_strings_shape(node, &all.ndim, all.count, err);
     for (int d = 0; d < all.ndim && status == ZS_OK; d++) {
         all.step[d] = 1;
@@ -101,7 +101,7 @@ static enum zs_status check_text(struct zs_check *check, const struct zs_node *n
             return ZS_OK;
     }
     if (status == ZS_OK)
-        status = zs_texts_read(check->hierarchy, node, &all, pass_over, NULL, NULL, err);
+        status = zs_texts_read(check->hierarchy, node, ZS_STRINGS_MAX_CHUNK, &all, pass_over, NULL, NULL, err);
     return zs_report_failure(check, status == ZS_INVALID ? node->key : node->path, status, err);
 }
 

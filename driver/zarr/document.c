@@ -101,8 +101,10 @@ static void add_chunk_codecs(zs_json *codecs, const struct zs_array_spec *spec)
     if (e->keepbits > 0) /* by its older name, which zarr-python reads too */
         zs_json_add_int64(zs_json_add_object(add_codec(codecs, "numcodecs.bitround"), "configuration"), "keepbits",
                           e->keepbits);
-    add_bytes_codec(codecs, dtype->is_bfloat16 ? zs_dtype_stored_size(dtype) : dtype->swap_unit,
-                    e->is_big_endian);
+    if (e->is_text) /* with a configuration, as GDAL 3.13 and zarr-python write it */
+        zs_json_add_object(add_codec(codecs, "vlen-utf8"), "configuration");
+    else
+        add_bytes_codec(codecs, dtype->is_bfloat16 ? zs_dtype_stored_size(dtype) : dtype->swap_unit, e->is_big_endian);
     const struct zs_blosc_settings blosc =
         e->compression == ZS_COMPRESS_BLOSC ? zs_blosc_settings_of(spec) : (struct zs_blosc_settings){0};
     zs_json *configuration;
@@ -137,7 +139,8 @@ zs_json *zs_array_document(const struct zs_array_spec *spec)
     zs_json_add_int64(doc, "zarr_format", 3);
     zs_json_add_string(doc, "node_type", "array");
     zs_json_add(doc, "shape", zs_shape_list(spec->shape, spec->ndim));
-    zs_json_add_string(doc, "data_type", spec->dtype.name);
+    const bool is_text = spec->encoding.is_text;
+    zs_json_add_string(doc, "data_type", is_text ? "string" : spec->dtype.name);
 
     const uint64_t *stored = spec->is_sharded ? spec->shard_shape : spec->chunk_shape;
     const zs_json *grid = zs_json_add(doc, "chunk_grid", zs_chunk_grid_document(stored, spec->ndim));
@@ -145,7 +148,8 @@ zs_json *zs_array_document(const struct zs_array_spec *spec)
     zs_json_add_string(keys, "name", "default"); /* whose separator is "/" */
     if (spec->encoding.has_dotted_keys)
         zs_json_add_string(zs_json_add_object(keys, "configuration"), "separator", ".");
-    zs_json *fill = zs_fill_value_add(doc, "fill_value", &spec->dtype, spec->fill_value);
+    zs_json *fill = is_text ? zs_json_add_string(doc, "fill_value", "")
+                            : zs_fill_value_add(doc, "fill_value", &spec->dtype, spec->fill_value);
 
     zs_json *codecs = zs_json_add_array(doc, "codecs");
     if (spec->is_sharded) {

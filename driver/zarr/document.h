@@ -20,6 +20,7 @@ struct zs_encoding {
     int blosc_blocksize;  /* bytes; 0: for zstd by the filter and the chunk's shape, else as blosc chooses */
     bool is_column_major; /* the first dimension of a chunk is the fastest */
     bool is_big_endian;
+    bool is_text;         /* texts of any length, whatever the data type: "string" and vlen-utf8 */
     bool has_dotted_keys; /* chunk c.0.1, not c/0/1 */
     int keepbits;         /* of floats: digits of the fraction that are kept (numcodecs.bitround); 0: all */
 };

@@ -180,15 +180,12 @@ static void usualStrings(struct zs_array_spec &spec)
 
 /* Adds the node of an array to the store, in memory. Null with the message in err. */
 static const struct zs_node *makeNode(ZSMdimStore &store, const struct zs_node *group, const std::string &name,
-                                      const struct zs_array_spec &spec, bool isText, bool isCoordinate,
-                                      struct zs_error *err)
+                                      const struct zs_array_spec &spec, bool isCoordinate, struct zs_error *err)
 {
     const struct zs_node *node = nullptr;
-    enum zs_status status =
-        isText ? zs_node_make(store.Hierarchy(), group->path, name.c_str(), zs_strings_document(&spec), &node, err)
-               : zs_array_make(store.Hierarchy(), group->path, name.c_str(), &spec, &node, err);
+    enum zs_status status = zs_array_make(store.Hierarchy(), group->path, name.c_str(), &spec, &node, err);
     const struct zs_band_properties none = {}; // until some are set
-    if (status == ZS_OK && !isText && !isCoordinate && spec.ndim > 0)
+    if (status == ZS_OK && !spec.encoding.is_text && !isCoordinate && spec.ndim > 0)
         status = zs_properties_write(store.Hierarchy(), node, &none, ZS_BAND_NODATA, err);
     return status == ZS_OK ? node : nullptr;
 }
@@ -377,6 +374,7 @@ std::shared_ptr<GDALMDArray> zsMdimNewArray(const std::shared_ptr<ZSMdimStore> &
         store->MarkRefused();
         return nullptr;
     }
+    spec.encoding.is_text = isText;
     if (isText && !options.HasShape())
         usualStrings(spec);
     if (isText && !options.HasCompression())
@@ -384,7 +382,7 @@ std::shared_ptr<GDALMDArray> zsMdimNewArray(const std::shared_ptr<ZSMdimStore> &
     if (store->IsCopying() && !isText && !isOwn && spec.ndim > 0 && options.GuessesFilter())
         chooseFilter(*store, path, type, spec);
     struct zs_error err;
-    const struct zs_node *node = makeNode(*store, group, name, spec, isText, isOwn, &err);
+    const struct zs_node *node = makeNode(*store, group, name, spec, isOwn, &err);
     auto array = node != nullptr ? addArray(store, node, dimensions, isText, options.ChunkOrder(), &err) : nullptr;
     struct zs_error ignored;
     // GDAL 3.6 copies an array of Zarr v2 twice: what is there is no loss.

@@ -18,8 +18,6 @@ size_t longestText(const struct zs_node *node)
 /* An array of text. Writes go to the store at once. */
 class ZSMdimStrings final : public ZSMdimNodeArray<GDALMDArray>
 {
-    struct zs_text_request RequestOf(const ZSMdimRequest &request) const;
-
   protected:
     bool ReadElements(const ZSMdimRequest &request, const GDALExtendedDataType &type,
                       struct zs_error *err) const override;
@@ -78,20 +76,6 @@ std::shared_ptr<GDALMDArray> ZSMdimStrings::Create(const std::shared_ptr<ZSMdimS
     return array;
 }
 
-struct zs_text_request ZSMdimStrings::RequestOf(const ZSMdimRequest &request) const
-{
-    struct zs_text_request texts = {};
-    texts.ndim = request.ndim;
-    texts.max_chunk = m_store->MaxTextChunk();
-    for (int d = 0; d < request.ndim; d++)
-    {
-        texts.start[d] = request.start[d];
-        texts.count[d] = request.count[d];
-        texts.step[d] = request.step[d];
-    }
-    return texts;
-}
-
 /* Address of an element in the caller's memory. */
 static char *addressOf(const ZSMdimRequest &request, const uint64_t *number)
 {
@@ -116,13 +100,13 @@ template <class F> static enum zs_status takeText(void *ctx, const uint64_t *num
 bool ZSMdimStrings::ReadElements(const ZSMdimRequest &request, const GDALExtendedDataType &type,
                                  struct zs_error *err) const
 {
-    const struct zs_text_request texts = RequestOf(request);
     auto give = [&](const uint64_t *number, const std::string &text) {
         const char *value = text.c_str();
         return GDALExtendedDataType::CopyValue(&value, m_type, addressOf(request, number), type);
     };
     err->message[0] = '\0';
-    return zs_texts_read(m_store->Hierarchy(), m_node, &texts, takeText<decltype(give)>, &give, nullptr, err) == ZS_OK;
+    return zs_texts_read(m_store->Hierarchy(), m_node, m_store->MaxTextChunk(), &request, takeText<decltype(give)>,
+                         &give, nullptr, err) == ZS_OK;
 }
 
 /* ---- Writing ---- */
@@ -158,10 +142,9 @@ struct Giver
 enum zs_status ZSMdimStrings::WriteElements(const ZSMdimRequest &request, const GDALExtendedDataType &type,
                                             struct zs_error *err)
 {
-    const struct zs_text_request texts = RequestOf(request);
     const auto own = GDALExtendedDataType::CreateString();
     Giver giver{request, type, own, {}};
-    return zs_texts_write(m_store->Hierarchy(), m_node, &texts, Giver::Call, &giver, err);
+    return zs_texts_write(m_store->Hierarchy(), m_node, m_store->MaxTextChunk(), &request, Giver::Call, &giver, err);
 }
 
 std::shared_ptr<GDALMDArray> zsMdimStrings(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
