@@ -91,7 +91,6 @@ static inline void fault_vsi_reset(void)
     fault_vsi.read_limit = -1;
 }
 
-/* Also as /vsihdfs/, which Debian's GDAL is built without. */
 static inline void fault_vsi_install(void)
 {
     static bool is_installed;
@@ -110,7 +109,6 @@ static inline void fault_vsi_install(void)
     callbacks->write = fault_vsi_write;
     callbacks->close = fault_vsi_close;
     VSIInstallPluginHandler("/vsifault/", callbacks);
-    VSIInstallPluginHandler("/vsihdfs/", callbacks);
     VSIFreeFilesystemPluginCallbacksStruct(callbacks);
 }
 

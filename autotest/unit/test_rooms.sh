@@ -32,7 +32,7 @@ shard 1914
 icechunk 2034
 codec 4615
 zarr 7585
-store 5999
+store 5978
 base 1975
 END
 for path in */; do

@@ -153,23 +153,6 @@ static void test_failed_removal_is_an_error_unless_the_object_is_known_to_be_abs
     VSIRmdirRecursive("/vsimem/fault");
 }
 
-static void test_absent_on_hdfs_is_absent_and_refused_is_not(void)
-{
-    struct zs_error err;
-    struct zs_object *o;
-    fault_vsi_install();
-    struct zs_store *store = vsi_store("/vsihdfs/host/store");
-    CHECK(store->is_remote);
-    CHECK(zs_object_open(store, "absent", &o, &err) == ZS_NOT_FOUND);
-    for (int code = -1; code <= EACCES; code += EACCES + 1) {
-        fault_vsi.open_errno = code;
-        fault_vsi.fail_stat = true;
-        CHECK(zs_object_open(store, "a", &o, &err) == ZS_IO);
-    }
-    zs_store_free(store);
-    fault_vsi_reset();
-}
-
 /* ---- Keys ---- */
 
 static void test_a_key_that_leaves_the_store_is_refused_by_every_call(void)
@@ -326,28 +309,6 @@ static void test_writers_that_start_while_others_look_for_dead_ones_lose_nothing
     (void)pthread_join(thread, NULL);
     zs_store_free(store);
     CHECK_EQ_U64(temporary_count(root), 0);
-    remove_directory(root);
-}
-
-static void test_deferred_sync_flushes_every_object(void)
-{
-    struct zs_error err;
-    char *root = new_directory();
-    for (int sync = ZS_SYNC_EACH; sync <= ZS_SYNC_NO; sync++) {
-        struct zs_store *store = vsi_store(root);
-        zs_store_set_sync(store, (enum zs_sync)sync);
-        for (int i = 0; i < 100; i++) {
-            char key[32];
-            snprintf(key, sizeof key, "%d/c/%d/%d", sync, i % 7, i);
-            put_object(store, key, key, strlen(key));
-        }
-        CHECK(zs_store_remove(store, "1/c/1/1", &err) == ZS_OK);
-        remove_tree(store, "1/c/2");
-        CHECK(zs_store_sync(store, &err) == ZS_OK);
-        CHECK(zs_store_sync(store, &err) == ZS_OK);
-        CHECK(has_object(store, "1/c/0/0") == (sync >= 1));
-        zs_store_free(store);
-    }
     remove_directory(root);
 }
 
@@ -582,12 +543,10 @@ int main(void)
     RUN(test_mark_is_taken_over_where_its_maker_is_seen_to_be_gone_or_the_user_says_so);
     RUN(test_an_upload_whose_bytes_cannot_be_read_back_is_an_error_and_publishes_nothing);
     RUN(test_failed_removal_is_an_error_unless_the_object_is_known_to_be_absent);
-    RUN(test_absent_on_hdfs_is_absent_and_refused_is_not);
     RUN(test_a_key_that_leaves_the_store_is_refused_by_every_call);
     RUN(test_temporary_names_are_recognised_and_random);
     RUN(test_next_writer_removes_files_of_dead_writers_and_keeps_those_of_live_ones);
     RUN(test_writers_that_start_while_others_look_for_dead_ones_lose_nothing);
-    RUN(test_deferred_sync_flushes_every_object);
     RUN(test_store_with_removed_folders_is_written_to);
     RUN(test_nothing_is_written_or_removed_through_a_link_that_leaves_the_store);
     RUN(test_a_link_within_the_store_is_written_through);

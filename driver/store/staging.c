@@ -249,7 +249,7 @@ static bool is_current_directory(const char *path)
            here.st_ino == there.st_ino;
 }
 
-enum zs_status zs_staging_check_parent(const char *root, struct zs_error *err)
+static enum zs_status check_parent(const char *root, struct zs_error *err)
 {
     char *parent = is_local(root) ? zs_strdup(root) : NULL;
     struct stat st;
@@ -271,7 +271,7 @@ enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_stagi
         return zs_fail(err, ZS_IO, "%s: cannot be followed: %s", root, strerror(errno));
     if (has_rename(staging->root) &&
         !(is_current_directory(staging->root) && zs_vsi_is_empty_directory(staging->root))) {
-        ZS_TRY(zs_staging_check_parent(staging->root, err));
+        ZS_TRY(check_parent(staging->root, err));
         ZS_TRY(zs_vsi_make_parents(staging->root, &staging->made, err));
         struct stat st;
         const bool is_there = is_local(staging->root) && stat(staging->root, &st) == 0;

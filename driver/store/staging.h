@@ -39,12 +39,9 @@ struct zs_staging {
     int made;       /* directories above the final path that were not there */
 };
 
-/* ZS_NOT_FOUND where the directory above a local path is not there. As in GDAL's other drivers it is not made: a name
- * that is mistyped would make it. */
-enum zs_status zs_staging_check_parent(const char *root, struct zs_error *err);
-
-/* Makes the directory beside zs_staging_check_parent(), and in memory those above it. `replaces`: something is at
- * `root`. Release with zs_staging_end(), also on failure. */
+/* Makes the directory beside, and in memory those above it. ZS_NOT_FOUND where the directory above a local path is not
+ * there: as in GDAL's other drivers it is not made, since a name that is mistyped would make it. `replaces`: something
+ * is at `root`. Release with zs_staging_end(), also on failure. */
 enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_staging *staging, struct zs_error *err);
 
 /* Moves the store at `path` to its final path, and flushes the rename to the disk if `sync`. *older, freed with free(),

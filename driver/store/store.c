@@ -417,15 +417,6 @@ enum zs_status zs_store_remove(struct zs_store *store, const char *key, struct z
     return s->ops->writing->remove(s, key, err);
 }
 
-enum zs_status zs_store_remove_batch(struct zs_store *store, const char *const *keys, size_t n, bool *gone,
-                                     struct zs_error *err)
-{
-    struct zs_store *s = find_writing(store);
-    for (size_t i = 0; i < n; i++)
-        zs_store_wait_commit(store, keys[i]);
-    return s->ops->writing->remove_batch(s, keys, n, gone, err);
-}
-
 /* ---- Removing many ---- */
 
 /* Requests at once: object stores take as many without slowing down. */
@@ -449,12 +440,15 @@ static enum zs_status remove_some(void *ctx, size_t item, struct zs_error *err)
     const struct removal *r = ctx;
     const char *const *keys = r->keys + item * r->step;
     const size_t n = r->n - item * r->step < r->step ? r->n - item * r->step : r->step;
+    struct zs_store *writing = find_writing(r->store);
     bool *gone = n > 1 ? zs_calloc(n, sizeof *gone) : NULL;
     enum zs_status status = ZS_OK;
     if (n > 1 && gone == NULL)
         return zs_fail_memory(err);
+    for (size_t i = 0; n > 1 && i < n; i++)
+        zs_store_wait_commit(r->store, keys[i]);
     if (n > 1)
-        status = zs_store_remove_batch(r->store, keys, n, gone, err);
+        status = writing->ops->writing->remove_batch(writing, keys, n, gone, err);
     for (size_t i = 0; i < n && status == ZS_OK; i++)
         if (gone == NULL || !gone[i])
             status = zs_store_remove(r->store, keys[i], err);

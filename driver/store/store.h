@@ -364,7 +364,3 @@ void zs_store_wait_commit(struct zs_store *store, const char *key);
 enum zs_status zs_store_open_sent(struct zs_store *store, const char *key, struct zs_object **object,
                                   struct zs_error *err);
 void zs_uploads_free(struct zs_store *store); /* waits for them */
-
-/* For stores before others: the batch operation of the store that has it, of at most max_batch keys. */
-enum zs_status zs_store_remove_batch(struct zs_store *store, const char *const *keys, size_t n, bool *gone,
-                                     struct zs_error *err);

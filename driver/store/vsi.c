@@ -67,22 +67,9 @@ static const char *reason_not_opened(const struct zs_store *store, const char *p
 
 /* ---- Reading ---- */
 
-/* Whether `path`, or a directory above it, is missing in the listing of the nearest directory that can be listed. */
 static bool is_not_listed(const char *path)
 {
-    char *at = zs_strdup(path);
-    bool is_missing = false;
-    for (char *slash; at != NULL && (slash = strrchr(at, '/')) != NULL && slash > at + 1;) {
-        *slash = '\0';
-        char **names = VSIReadDir(at);
-        if (names != NULL) {
-            is_missing = CSLFindStringCaseSensitive(names, slash + 1) < 0;
-            CSLDestroy(names);
-            break;
-        }
-    }
-    free(at);
-    return is_missing;
+    return zs_vsi_find_listed(path) == ZS_LISTED_NOT;
 }
 
 /* Whether opening the file again fails with status 400 or 404. GDAL's files do not give the status, but unless they are

@@ -109,6 +109,10 @@ bool zs_vsi_retry(struct zs_vsi_retries *retries);
 enum zs_status zs_store_open_vsi(const char *root, const struct zs_path_kind *kind, struct zs_store **store,
                                  struct zs_error *err);
 
+/* Looks for `path`, or a directory above it, in the listing of the nearest directory that can be listed. */
+enum zs_listed { ZS_LISTED_UNKNOWN, ZS_LISTED_NOT, ZS_LISTED };
+enum zs_listed zs_vsi_find_listed(const char *path);
+
 /* The state of the archive that a path lies in: there or not, to be read or not, with a table of contents or none. */
 enum zs_archive { ZS_ARCHIVE_ABSENT, ZS_ARCHIVE_CLOSED, ZS_ARCHIVE_UNREADABLE, ZS_ARCHIVE_READABLE };
 enum zs_archive zs_vsi_archive_of(const char *path);

@@ -107,19 +107,20 @@ struct zs_path_kind zs_path_kind_of(const char *path)
     return kind;
 }
 
-/* Whether a directory in an archive, or one above it there, can be listed. */
-static bool is_listable_in_archive(const char *path)
+enum zs_listed zs_vsi_find_listed(const char *path)
 {
     char *at = zs_strdup(path);
-    bool is_listed = false;
-    for (char *slash; at != NULL && !is_listed && (slash = strrchr(at, '/')) != NULL && slash > at + 1;) {
+    enum zs_listed found = ZS_LISTED_UNKNOWN;
+    for (char *slash; at != NULL && found == ZS_LISTED_UNKNOWN && (slash = strrchr(at, '/')) != NULL &&
+                      slash > at + 1;) {
         *slash = '\0';
         char **names = VSIReadDir(at);
-        is_listed = names != NULL;
+        if (names != NULL)
+            found = CSLFindStringCaseSensitive(names, slash + 1) < 0 ? ZS_LISTED_NOT : ZS_LISTED;
         CSLDestroy(names);
     }
     free(at);
-    return is_listed;
+    return found;
 }
 
 enum zs_archive zs_vsi_archive_of(const char *path)
@@ -140,7 +141,7 @@ enum zs_archive zs_vsi_archive_of(const char *path)
     CPLFree(decoded);
     if (opened == NULL)
         return is_closed ? ZS_ARCHIVE_CLOSED : ZS_ARCHIVE_ABSENT;
-    return is_listable_in_archive(path) ? ZS_ARCHIVE_READABLE : ZS_ARCHIVE_UNREADABLE;
+    return zs_vsi_find_listed(path) != ZS_LISTED_UNKNOWN ? ZS_ARCHIVE_READABLE : ZS_ARCHIVE_UNREADABLE;
 }
 
 bool zs_path_is_remote(const char *path)
