@@ -35,9 +35,6 @@ std::string zsOptionNames(ZSOptionUse use);
 /* The codecs that this build can write, with commas between, as GDAL's own Zarr driver lists them. */
 std::string zsCompressors();
 
-/* The value of the option UPDATE for it. */
-const char *zsUpdateName(enum zs_update update);
-
 /* Whether consolidated metadata are used, by this driver's open option or that of GDAL's own. */
 bool zsUsesConsolidated(CSLConstList openOptions);
 
@@ -83,7 +80,6 @@ struct ZSCreationOptions
     std::string blosc_cname, blosc_shuffle; /* the latter "" before EncodingOf(): by data type */
     bool guesses_shuffle = false;           /* blosc_shuffle is of the data type, no option */
     int chunk_order = 0;
-    enum zs_update update = {}; /* of shards that the session writes to again after publishing */
     int threads = 0;
     std::vector<uint64_t> chunk, shard; /* CHUNK_SHAPE and SHARD_SHAPE; empty: default, AUTO */
     /* Block size and layout in the profile of another format; 0 and false when not given. */

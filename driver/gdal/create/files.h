@@ -1,5 +1,5 @@
 /* gdal/create/files.h: stores as directories of files, and what lies beside them: what is there, whether it may go, and
- * removing it; what the source of a copy is read from. */
+ * removing it. */
 #pragma once
 
 #include <string>
@@ -69,12 +69,6 @@ bool zsIsLink(const std::string &path);
 /* Whether a store is at a path. Else false with CPLError emitted: `otherwise`, unless that is a store of Zarr v2, or
  * could not be found out. */
 bool zsHasRoot(const std::string &path, const char *otherwise);
-
-/* ---- What a source is read from (sources.cpp) ---- */
-
-/* The first source of a band ("1") or of an array ("group/array") of a virtual dataset: the name of its file, and of
- * its array or band there. False where there is none. */
-bool zsFirstSource(GDALDataset &virtualDataset, const std::string &path, std::string &file, std::string &part);
 
 /* ---- Beside a store (files.cpp) ---- */
 

@@ -269,9 +269,6 @@ static const std::vector<Row<Creation>> &creationRows()
          "Whether what is written is on the disk before it replaces what was there. With NO a power failure may take "
          "pixels away. Default: SHARDEDZARR_FSYNC if set",
          [](Creation &o, Value &v) { o.fsync = v.isYes; }, "SHARDEDZARR_FSYNC"},
-        {STORED, "UPDATE", choice("REWRITE APPEND IN_PLACE", "REWRITE"),
-         "As the open option, for what the same session writes into shards that it has flushed",
-         [](Creation &o, Value &v) { o.update = static_cast<enum zs_update>(v.choice); }},
         {STORED, "NUM_THREADS", anyText("ALL_CPUS"),
          "Number of threads that encode, or ALL_CPUS. Default: GDAL_NUM_THREADS if set",
          [](Creation &o, Value &v) { setThreads(o.threads, v); }, "GDAL_NUM_THREADS"},
@@ -551,12 +548,6 @@ bool ZSCreationOptions::Parse(CSLConstList given)
 {
     CPLStringList list = zsUtf8List(given);
     return zsTakeAliases(list) && readRows(creationRows(), list.List(), *this) && checkCompression(*this);
-}
-
-const char *zsUpdateName(enum zs_update update)
-{
-    static const char *const names[] = {"REWRITE", "APPEND", "IN_PLACE"};
-    return names[update];
 }
 
 bool zsIsArrayName(const std::string &name)

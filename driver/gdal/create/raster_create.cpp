@@ -405,7 +405,6 @@ std::unique_ptr<ShardedZarrDataset> NewRaster::OpenArray(size_t number) const
         return nullptr;
     options.threads = m_options.threads;
     options.fsync = m_options.fsync;
-    options.update = m_options.update;
     if (zs_hierarchy_node_at(m_new->store->hierarchy, m_new->group.c_str(), m_arrays[number].name, &node, &err) ==
         ZS_OK)
         ds = ShardedZarrDataset::OpenArray(m_new->store, node, options, GA_Update, &err);
@@ -507,7 +506,6 @@ std::unique_ptr<GDALDataset> NewRaster::OpenPublished(const std::string &store) 
     CPLStringList openOptions;
     openOptions.SetNameValue("NUM_THREADS", std::to_string(m_options.threads).c_str());
     openOptions.SetNameValue("FSYNC", m_options.fsync ? "YES" : "NO");
-    openOptions.SetNameValue("UPDATE", zsUpdateName(m_options.update));
     info.papszOpenOptions = openOptions.List();
     std::unique_ptr<GDALDataset> ds(zsOpen(&info));
     info.papszOpenOptions = nullptr;

@@ -10,7 +10,7 @@
 #include "gdal/create/filter.h"
 #include "gdal/driver.h"
 #include "gdal/guard.h"
-#include "gdal/create/files.h"
+#include "gdal/create/copy.h"
 #include "gdal/create/target.h"
 #include "gdal/types.h"
 
@@ -87,7 +87,6 @@ static std::shared_ptr<ZSMdimStore> createStore(const char *name, GDALDataset *s
         return nullptr;
     open.threads = options.threads;
     open.fsync = options.fsync;
-    open.update = options.update;
     return std::make_shared<ZSMdimStore>(store, open, root, std::move(target), options.consolidates,
                                          arrays.List());
 }
