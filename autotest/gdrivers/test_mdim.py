@@ -181,13 +181,6 @@ def test_a_group_or_an_array_of_the_store_is_the_root(tree):
     assert "indices" in error_of(gdal.OpenEx, "SHARDEDZARR:%s:/t:1" % tree, gdal.OF_MULTIDIM_RASTER)
 
 
-def test_read_only_multidimensional_dataset_refuses_writes(tree):
-    t = root_of(tree).OpenMDArray("t")
-    values = t.ReadAsArray()
-    assert "update mode" in error_of(t.Write, values[::-1].copy())
-    np.testing.assert_array_equal(root_of(tree).OpenMDArray("t").ReadAsArray(), values)
-
-
 # --------------------------------------------------------------------------------------------------------------- tools
 
 def run(*command):

@@ -176,17 +176,6 @@ def test_text_is_written_as_zarr_python_reads_it(tmp_path):
     assert sorted(answer["members"]) == ["station", "value"]
 
 
-def test_strided_writes_keep_the_elements_between(tmp_path):
-    dataset, root = made(tmp_path / "a.zarr")
-    y, x = dimensions(root, y=100, x=200)
-    array = root.CreateMDArray("v", [y, x], extended("int32"), ["CHUNK_SHAPE=16", "SHARD_SHAPE=32"])
-    expected = np.arange(20000, dtype="int32").reshape(100, 200)
-    array.Write(expected)
-    write(array, np.full((33, 50), -1, "int32"), [99, 1], None, [-3, 4])
-    expected[99::-3][:33, 1::4] = -1
-    np.testing.assert_array_equal(array.ReadAsArray(), expected)
-
-
 # ------------------------------------------------------------------------------------------------------ what arrays mean
 
 @pytest.mark.parametrize("dtype", ["int16", "float64"])

@@ -411,14 +411,6 @@ def test_remote_name_without_a_slash_is_answered_with_the_right_spelling(tmp_pat
     assert error_of(open_ours, "SHARDEDZARR:%s:t2m" % server.vsi("a.zarr")).endswith("; an array is named by STORE:/ARRAY")
 
 
-def test_colon_and_number_may_belong_to_an_array_name(tmp_path):
-    path = str(tmp_path / "a.zarr")
-    oracle.put(path, {"zarr.json": group_meta()})
-    oracle.write(path + "/day:12", array_meta((4, 6)), counting((4, 6)))
-    assert_same(read_all(open_array(path, "/day:12")), counting((1, 4, 6)))
-    assert "night" in error_of(open_array, path, "/night:12")
-
-
 def test_the_geolocation_of_a_signed_url_opens(tmp_path, server):
     lon, lat = np.meshgrid(np.linspace(10, 12, SHAPE[1]), np.linspace(50, 48, SHAPE[0]))
     path, dims = tmp_path / "a.zarr", {"dimension_names": ["y", "x"]}

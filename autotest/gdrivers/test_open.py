@@ -359,12 +359,6 @@ def test_bands_carry_the_values_of_their_coordinates(tmp_path):
     assert dataset.GetRasterBand(4).GetMetadataItem("DIM_time_VALUE") in ("36", "2020-02-29T12:00:00", "2020-02-29T12:00:00Z")
 
 
-@pytest.mark.parametrize("time, level", [(0, 0), (1, 2)])
-def test_indices_choose_a_slice(tmp_path, time, level):
-    dataset = open_array(write_cube(tmp_path), "/data", time, level)
-    assert_pixels(dataset, as_raster(counting(CUBE)[time, level], "uint16"))
-
-
 def test_without_multiband_the_slices_are_subdatasets(tmp_path):
     found = subdatasets(open_array(write_cube(tmp_path), "/data", options=["MULTIBAND=NO"]))
     assert len(found) == 6
@@ -400,12 +394,6 @@ def test_x_and_y_are_found_among_the_dimensions(tmp_path, names, attributes, x, 
     for name, more in attributes.items():
         write_coordinate(tmp_path, name, np.arange(shape[names.index(name)]), more)
     assert_pixels(open_array(tmp_path, "/data"), as_raster(array, "int32", y, x))
-
-
-def test_more_bands_than_gdal_allows_are_listed(tmp_path):
-    path = oracle.write(tmp_path, array_meta((70000, 2, 3), shard=(70000, 2, 3), codecs=[sharding((1, 2, 3))]))
-    assert [*subdatasets(open_array(path))][:2] == ["/:dim0=0..9999", "/:dim0=10000..19999"]
-    assert read_all(open_array(path, "/", 69999)).tolist() == [[[0, 0, 0], [0, 0, 0]]]
 
 
 # ------------------------------------------------------------------------------------------------------------- extensions

@@ -188,7 +188,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     bool CheckSizes(const ZSMdimFound &array, const std::vector<GUInt64> &sizes, struct zs_error *err) const;
     bool PlanResize(const struct zs_node *node, const std::vector<GUInt64> &sizes, std::vector<ZSMdimHaving> &arrays,
                     Shapes &shapes, struct zs_error *err) const;
-    void TellOfOverviews(const Shapes &shapes);
+    void LeaveOverviews(std::vector<ZSMdimHaving> &arrays, Shapes &shapes) const;
 
     /* ---- What is renamed or deleted (mdim_change.cpp) ---- */
 

@@ -441,9 +441,11 @@ bool ZSMdimStore::PlanResize(const struct zs_node *node, const std::vector<GUInt
     return true;
 }
 
-/* Warns of overviews that keep the old size: they are not found until they are made again. */
-void ZSMdimStore::TellOfOverviews(const Shapes &shapes)
+/* Leaves out the overviews of arrays, with a warning: they have the old size, and are not found until they are made
+ * again. */
+void ZSMdimStore::LeaveOverviews(std::vector<ZSMdimHaving> &arrays, Shapes &shapes) const
 {
+    std::set<std::string> all, with;
     for (const auto &[path, shape] : shapes)
     {
         struct zs_error ignored;
@@ -454,13 +456,21 @@ void ZSMdimStore::TellOfOverviews(const Shapes &shapes)
             axes.y < 0 || zs_overviews_find(Hierarchy(), node, axes, &levels, &ignored) != ZS_OK)
             continue;
         const ZSOwned<char *> freed(levels.list, zs_names_free);
-        const bool isLeft = std::any_of(levels.list, levels.list + levels.count,
-                                        [&](const char *level) { return shapes.find(level) == shapes.end(); });
-        if (isLeft)
-            CPLError(CE_Warning, CPLE_AppDefined,
-                     "array /%s: its overviews have the size that it had: they are to be made again (gdaladdo)",
-                     path.c_str());
+        all.insert(levels.list, levels.list + levels.count);
+        if (levels.count > 0)
+            with.insert(path);
     }
+    for (const auto &level : all)
+    {
+        shapes.erase(level);
+        with.erase(level);
+    }
+    const auto isLevel = [&all](const ZSMdimHaving &one) { return all.count(one.array.node->path) > 0; };
+    arrays.erase(std::remove_if(arrays.begin(), arrays.end(), isLevel), arrays.end());
+    for (const auto &path : with)
+        CPLError(CE_Warning, CPLE_AppDefined,
+                 "array /%s: its overviews have the size that it had: they are to be made again (gdaladdo)",
+                 path.c_str());
 }
 
 bool ZSMdimStore::Resize(const struct zs_node *node, const std::vector<GUInt64> &sizes)
@@ -473,6 +483,7 @@ bool ZSMdimStore::Resize(const struct zs_node *node, const std::vector<GUInt64> 
         return false;
     if (!PlanResize(node, sizes, arrays, shapes, &err))
         return zsReport(err);
+    LeaveOverviews(arrays, shapes);
     for (const auto &one : arrays)
     {
         const std::string path = one.array.node->path;
@@ -484,7 +495,6 @@ bool ZSMdimStore::Resize(const struct zs_node *node, const std::vector<GUInt64> 
                 live.emplace_back(dimension, shapes[path][static_cast<size_t>(d)]);
         }
     }
-    TellOfOverviews(shapes);
     ZSSavepoint edit(Hierarchy());
     for (const auto &[path, shape] : shapes)
     {

@@ -146,22 +146,21 @@ bool Reader::Read(const ZSMdimRequest &request)
     if (!HasBox(request, extent))
         return ReadWindows(request, request.data, request.stride);
     double bytes = static_cast<double>(m_size);
-    int longest = 0;
     for (int d = 0; d < request.ndim; d++)
-    {
         bytes *= static_cast<double>(extent[d]);
-        longest = extent[d] > extent[longest] ? d : longest;
-    }
-    const uint64_t half = request.count[longest] / 2;
+    int slowest = 0; // along which chunks are shortest
+    while (slowest + 1 < request.ndim && request.count[slowest] == 1)
+        slowest++;
+    const uint64_t half = request.count[slowest] / 2;
     if (bytes <= static_cast<double>(MOST_BOX_BYTES) || half == 0)
         return ReadBox(request, extent);
     ZSMdimRequest first = request, second = request;
-    second.count[longest] = half;
-    first.count[longest] -= half;
-    second.start[longest] += first.count[longest] * request.step[longest];
-    second.data += static_cast<ptrdiff_t>(first.count[longest]) * request.stride[longest];
+    first.count[slowest] = half;
+    second.count[slowest] -= half;
+    second.start[slowest] += half * request.step[slowest];
+    second.data += static_cast<ptrdiff_t>(half) * request.stride[slowest];
     for (ZSMdimRequest *part : {&first, &second})
-        part->step[longest] = part->count[longest] > 1 ? part->step[longest] : 1;
+        part->step[slowest] = part->count[slowest] > 1 ? part->step[slowest] : 1;
     return Read(first) && Read(second);
 }
 
