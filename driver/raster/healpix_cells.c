@@ -49,60 +49,46 @@ static bool is_whole(enum zs_data_type type)
     return type >= ZS_INT8 && type <= ZS_UINT64;
 }
 
-static enum zs_status open_numbers(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_array **array,
-                                   struct zs_error *err)
-{
-    if (!is_whole(node->array->dtype.type))
-        return zs_fail(err, ZS_UNSUPPORTED, "/%s: expected whole numbers of cells, found %s", node->path,
-                       node->array->dtype.name);
-    return zs_array_open_node(hierarchy, node, NULL, array, err);
-}
-
-static enum zs_status read_numbers(struct zs_hierarchy *hierarchy, const struct zs_node *node, uint64_t *numbers,
-                                   struct zs_error *err)
+/* Reads `count` numbers of a coordinate of one dimension from `first` on, or rows of two dimensions. */
+static enum zs_status read_numbers(struct zs_hierarchy *hierarchy, const struct zs_node *node, uint64_t first,
+                                   uint64_t count, uint64_t *numbers, struct zs_error *err)
 {
     struct zs_array *array;
     const struct zs_array_meta *meta = node->array;
     enum zs_data_type type = meta->dtype.type;
-    struct zs_window w = {.data = numbers};
-    uint64_t stride = sizeof *numbers;
-    for (int d = meta->ndim - 1; d >= 0; d--) {
-        w.count[d] = meta->shape[d];
-        w.stride[d] = (ptrdiff_t)stride;
-        stride *= meta->shape[d];
+    struct zs_window w = {.start = {first}, .count = {count}, .data = numbers, .stride = {sizeof *numbers}};
+    if (meta->ndim == 2) {
+        w.count[1] = meta->shape[1];
+        w.stride[0] = (ptrdiff_t)(meta->shape[1] * sizeof *numbers);
+        w.stride[1] = sizeof *numbers;
     }
-    ZS_TRY(open_numbers(hierarchy, node, &array, err));
+    if (!is_whole(type))
+        return zs_fail(err, ZS_UNSUPPORTED, "/%s: expected whole numbers of cells, found %s", node->path,
+                       meta->dtype.name);
+    ZS_TRY(zs_array_open_node(hierarchy, node, NULL, &array, err));
     const enum zs_status status = zs_array_read_windows(array, &w, 1, widen, &type, err);
     zs_array_close(array);
     return status;
 }
 
-/* So many numbers, whole chunks of them, are compared with their positions at once. */
+/* So many numbers are compared with their positions at once: all of a fine order are too many to be held. */
 #define COMPARED ((uint64_t)1 << 22)
 
-/* Whether each number is equal to its position in the array. They are read in pieces: all numbers of a fine order are
- * too many to be held. */
+/* Whether each number is equal to its position in the array. */
 static enum zs_status compare_numbers(struct zs_hierarchy *hierarchy, const struct zs_node *node, bool *is_all,
                                       struct zs_error *err)
 {
-    struct zs_array *array;
-    enum zs_data_type type = node->array->dtype.type;
     const uint64_t length = node->array->shape[0];
-    ZS_TRY(open_numbers(hierarchy, node, &array, err));
-    const uint64_t chunk = zs_array_get_info(array).chunk_shape[0];
-    const uint64_t most = chunk < COMPARED ? COMPARED - COMPARED % chunk : zs_min_u64(chunk, length);
-    uint64_t *numbers = zs_calloc(most, sizeof *numbers);
+    uint64_t *numbers = zs_calloc(zs_min_u64(COMPARED, length), sizeof *numbers);
     enum zs_status status = numbers != NULL ? ZS_OK : zs_fail_memory(err);
     *is_all = true;
-    for (uint64_t at = 0; at < length && status == ZS_OK && *is_all; at += most) {
-        const uint64_t n = zs_min_u64(most, length - at);
-        const struct zs_window w = {.data = numbers, .start = {at}, .count = {n}, .stride = {sizeof *numbers}};
-        status = zs_array_read_windows(array, &w, 1, widen, &type, err);
+    for (uint64_t at = 0; at < length && status == ZS_OK && *is_all; at += COMPARED) {
+        const uint64_t n = zs_min_u64(COMPARED, length - at);
+        status = read_numbers(hierarchy, node, at, n, numbers, err);
         for (uint64_t i = 0; i < n && status == ZS_OK && *is_all; i++)
             *is_all = numbers[i] == at + i;
     }
     free(numbers);
-    zs_array_close(array);
     return status;
 }
 
@@ -231,7 +217,7 @@ static enum zs_status read_ranges(struct zs_hierarchy *hierarchy, const struct z
                        (unsigned long long)(ZS_HEALPIX_MOST_CELLS / 2));
     r->rows = zs_calloc(r->count, 2 * sizeof *r->rows);
     ZS_TRY_MEMORY(r->rows, err);
-    ZS_TRY(read_numbers(hierarchy, healpix->coordinate, r->rows, err));
+    ZS_TRY(read_numbers(hierarchy, healpix->coordinate, 0, r->count, r->rows, err));
     if (healpix->words == ZS_HEALPIX_COMPACTED)
         ZS_TRY(spread_compacted(healpix, r, err));
     else if (count_cells(r, length) != length)
@@ -293,7 +279,7 @@ static enum zs_status list_cells(struct zs_hierarchy *hierarchy, const struct zs
     if (has_ranges(healpix))
         expand(r, cells->numbers);
     else
-        ZS_TRY(read_numbers(hierarchy, healpix->coordinate, cells->numbers, err));
+        ZS_TRY(read_numbers(hierarchy, healpix->coordinate, 0, cells->count, cells->numbers, err));
     if (healpix->words == ZS_HEALPIX_MORTON)
         ZS_TRY(unpack(healpix, cells, err));
     return check_and_sort(healpix, cells, err);

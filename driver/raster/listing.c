@@ -3,11 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/memory.h"
+#include "geo/band_properties.h"
+#include "geo/bands.h"
 #include "geo/cf.h"
 #include "geo/healpix.h"
+#include "geo/scope.h"
+#include "geo/write.h"
+#include "raster/healpix.h"
 #include "raster/masks.h"
 #include "raster/overviews.h"
+#include "raster/slices.h"
 
 /* ---- What there is ---- */
 
@@ -175,4 +182,319 @@ enum zs_status zs_rasters_find(struct zs_hierarchy *hierarchy, const struct zs_n
     if (unreadable != NULL)
         *unreadable = missed;
     return ZS_OK;
+}
+
+/* ---- Names ---- */
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Compares the numbers at which both texts stand, and moves both behind them. */
+static int compare_numbers(const char **a, const char **b)
+{
+    while (**a == '0' && is_digit((*a)[1]))
+        ++*a;
+    while (**b == '0' && is_digit((*b)[1]))
+        ++*b;
+    int first = 0;
+    for (; is_digit(**a) && is_digit(**b); ++*a, ++*b)
+        if (first == 0)
+            first = (**a > **b) - (**a < **b);
+    return is_digit(**a) ? 1 : is_digit(**b) ? -1 : first; /* the longer one is larger */
+}
+
+int zs_compare_naturally(const char *a, const char *b)
+{
+    const char *p = a, *q = b;
+    while (*p != '\0' && *q != '\0') {
+        if (is_digit(*p) && is_digit(*q)) {
+            const int order = compare_numbers(&p, &q);
+            if (order != 0)
+                return order;
+        } else if (*p != *q) {
+            return (unsigned char)*p < (unsigned char)*q ? -1 : 1;
+        } else {
+            p++, q++;
+        }
+    }
+    if (*p != *q)
+        return *p == '\0' ? -1 : 1;
+    return strcmp(a, b); /* b2, b02 */
+}
+
+/* ---- Grids ---- */
+
+/* An array, and what identifies its grid. */
+struct member {
+    const struct zs_node *node;
+    size_t group_length; /* of the path */
+    struct zs_axes axes;
+    uint64_t width, height, slices;
+    const char *x, *y; /* names; "" where it has none */
+    char *georef;       /* owned */
+    size_t band;       /* index among those that the group lists */
+};
+
+static int compare_u64(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_groups(const struct member *a, const struct member *b)
+{
+    const size_t n = a->group_length < b->group_length ? a->group_length : b->group_length;
+    const int order = memcmp(a->node->path, b->node->path, n);
+    return order != 0 ? order : compare_u64(a->group_length, b->group_length);
+}
+
+static int compare_grids(const struct member *a, const struct member *b)
+{
+    int order = compare_groups(a, b);
+    if (order == 0)
+        order = compare_u64(b->width, a->width);
+    if (order == 0)
+        order = compare_u64(b->height, a->height);
+    if (order == 0)
+        order = strcmp(a->x, b->x);
+    if (order == 0)
+        order = strcmp(a->y, b->y);
+    return order != 0 ? order : strcmp(a->georef, b->georef);
+}
+
+/* Puts arrays of one grid beside each other. */
+static int compare_members(const void *p, const void *q)
+{
+    const struct member *a = p, *b = q;
+    const int order = compare_grids(a, b);
+    return order != 0 ? order : strcmp(a->node->path, b->node->path);
+}
+
+/* Orders bands: those that the group lists, then by name. */
+static int compare_bands(const void *p, const void *q)
+{
+    const struct member *a = p, *b = q;
+    const int order = compare_u64(a->band, b->band);
+    return order != 0 ? order : zs_compare_naturally(zs_path_name(a->node->path), zs_path_name(b->node->path));
+}
+
+/* Adds to *text the names in `coordinates` that are of arrays of two dimensions and more. */
+static enum zs_status add_coordinates(const struct zs_node *const *nodes, size_t count, const struct zs_node *node,
+                                      char **text, struct zs_error *err)
+{
+    const char *list;
+    char word[256];
+    if (!zs_json_string(zs_json_get(node->attributes, "coordinates"), &list))
+        return ZS_OK;
+    char *group = zs_path_parent(node->path);
+    enum zs_status status = group != NULL ? ZS_OK : zs_fail_memory(err);
+    while (status == ZS_OK && (list = zs_next_word(list, word, sizeof word)) != NULL) {
+        size_t at = count;
+        status = zs_nodes_find(nodes, count, group, word, &at, err);
+        if (status != ZS_OK || at == count || nodes[at]->array == NULL || nodes[at]->array->ndim < 2)
+            continue;
+        char *longer = zs_format("%s\n%s", *text, word);
+        free(*text);
+        *text = longer;
+        status = longer != NULL ? ZS_OK : zs_fail_memory(err);
+    }
+    free(group);
+    return status;
+}
+
+/* Cells of one sphere lie on one grid, however many dimensions an array has beside them. */
+static enum zs_status describe_cells(const struct zs_healpix *healpix, struct member *m, struct zs_error *err)
+{
+    const char *coordinate = healpix->coordinate != NULL ? healpix->coordinate->path : "";
+    m->axes = (struct zs_axes){healpix->dim, -1};
+    m->width = m->height = (uint64_t)ZS_HEALPIX_SIDE << healpix->order;
+    m->x = m->y = "";
+    m->georef = zs_format("healpix %.17g %.17g %d %s", healpix->semi_major, healpix->inverse_flattening,
+                          healpix->is_ring, coordinate);
+    return m->georef != NULL ? ZS_OK : zs_fail_memory(err);
+}
+
+static enum zs_status describe_plane(const struct zs_node *const *nodes, size_t count, struct member *m,
+                                     struct zs_error *err)
+{
+    const struct zs_node *node = m->node;
+    m->width = node->array->shape[m->axes.x];
+    m->height = node->array->shape[m->axes.y];
+    const char *x = zs_dimension_name(node, m->axes.x), *y = zs_dimension_name(node, m->axes.y);
+    m->x = x != NULL ? x : "";
+    m->y = y != NULL ? y : "";
+    m->georef = zs_georef_text(node->attributes);
+    ZS_TRY_MEMORY(m->georef, err);
+    return add_coordinates(nodes, count, node, &m->georef, err);
+}
+
+/* Whether the array can be of a group; ZS_NO_MEMORY only. m->georef is to be freed. */
+static enum zs_status describe(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes, size_t count,
+                               const struct zs_node *node, const char *dim_x, const char *dim_y, struct member *m,
+                               bool *is_possible, struct zs_error *err)
+{
+    const char *slash = strrchr(node->path, '/');
+    struct zs_slices slices;
+    struct zs_healpix healpix;
+    struct zs_error reason;
+    *m = (struct member){.node = node, .group_length = slash != NULL ? (size_t)(slash - node->path) : 0};
+    *is_possible = false;
+    if (node->array == NULL || node->path[0] == '\0')
+        return ZS_OK;
+    const bool is_healpix = dim_x == NULL && dim_y == NULL && zs_healpix_find(hierarchy, node, &healpix);
+    if (!is_healpix && node->array->ndim < 2)
+        return ZS_OK;
+    const enum zs_status status = is_healpix ? ZS_OK : zs_axes_find(hierarchy, node, dim_x, dim_y, &m->axes, err);
+    if (status != ZS_OK)
+        return status == ZS_NO_MEMORY ? status : ZS_OK;
+    ZS_TRY(is_healpix ? describe_cells(&healpix, m, err) : describe_plane(nodes, count, m, err));
+    *is_possible = m->width > 0 && m->height > 0 &&
+                   zs_slices_find(node->array->ndim, node->array->shape, m->axes, NULL, 0, &slices, &reason) == ZS_OK;
+    m->slices = *is_possible ? slices.count : 0;
+    return ZS_OK;
+}
+
+/* ---- Groups ---- */
+
+static double pixels(const struct member *m)
+{
+    return (double)m->width * (double)m->height;
+}
+
+/* Finds the grid that counts among the n arrays of one group: where it begins, and how many arrays it has. */
+static size_t find_grid(const struct member *m, size_t n, size_t *count)
+{
+    size_t best = 0;
+    *count = 0;
+    for (size_t i = 0, run; i < n; i += run) {
+        for (run = 1; i + run < n && compare_grids(&m[i], &m[i + run]) == 0;)
+            run++;
+        if (run > *count || (run == *count && pixels(&m[i]) > pixels(&m[best]))) {
+            best = i;
+            *count = run;
+        }
+    }
+    return best;
+}
+
+/* Whether the bands are of one kind (struct zs_raster_group). They are sorted, so unlisted ones are last. */
+static bool is_one_kind(const struct member *m, size_t n)
+{
+    if (m[n - 1].band != SIZE_MAX)
+        return true;
+    const struct zs_array_meta *first = m[0].node->array;
+    const char *unit = zs_unit_attribute(m[0].node->attributes);
+    for (size_t i = 0; i < n; i++) {
+        const struct zs_array_meta *a = m[i].node->array;
+        const char *other = zs_unit_attribute(m[i].node->attributes);
+        const bool is_same_unit = unit == NULL ? other == NULL : other != NULL && strcmp(unit, other) == 0;
+        if (!is_same_unit || a->dtype.type != first->dtype.type || a->dtype.size != first->dtype.size ||
+            a->ndim > (m[i].axes.y < 0 ? 1 : 2))
+            return false;
+    }
+    return true;
+}
+
+static void add_group(struct zs_raster_groups *groups, size_t room_used, const struct zs_node *group, struct member *m,
+                      size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        m[i].band = zs_band_list_position(group->attributes, zs_path_name(m[i].node->path));
+    qsort(m, n, sizeof *m, compare_bands);
+    const struct zs_node **arrays = groups->arrays + room_used;
+    struct zs_raster_group g = {group, arrays, n, m->width, m->height, 0, is_one_kind(m, n)};
+    for (size_t i = 0; i < n; i++) {
+        arrays[i] = m[i].node;
+        if (!zs_add_u64(g.bands, m[i].slices, &g.bands))
+            g.bands = UINT64_MAX;
+    }
+    groups->list[groups->count++] = g;
+}
+
+/* Collects all arrays, sorted. */
+static enum zs_status collect(struct zs_hierarchy *hierarchy, struct member *members, size_t count,
+                              struct zs_raster_groups *groups, struct zs_error *err)
+{
+    size_t used = 0;
+    for (size_t i = 0, run; i < count; i += run) {
+        size_t n;
+        for (run = 1; i + run < count && compare_groups(&members[i], &members[i + run]) == 0;)
+            run++;
+        struct member *grid = &members[i] + find_grid(&members[i], run, &n);
+        if (n < 2)
+            continue;
+        const struct zs_node *group;
+        char *path = zs_strndup(members[i].node->path, members[i].group_length);
+        const enum zs_status status = path != NULL ? zs_hierarchy_node(hierarchy, path, &group, err) : ZS_NO_MEMORY;
+        free(path);
+        if (status == ZS_NO_MEMORY)
+            return zs_fail(err, status, "cannot list the groups of arrays");
+        if (status != ZS_OK)
+            continue; /* its arrays stay arrays */
+        add_group(groups, used, group, grid, n);
+        used += n;
+    }
+    return ZS_OK;
+}
+
+enum zs_status zs_raster_groups_find(struct zs_hierarchy *hierarchy, const struct zs_node *const *rasters, size_t count,
+                                     const char *dim_x, const char *dim_y, struct zs_raster_groups *groups,
+                                     struct zs_error *err)
+{
+    const struct zs_node **nodes = NULL;
+    size_t node_count = 0, n = 0;
+    *groups = (struct zs_raster_groups){0};
+    if (count < 2)
+        return ZS_OK;
+    ZS_TRY(zs_hierarchy_list_known(hierarchy, &nodes, &node_count, err));
+    const size_t failures = zs_hierarchy_failures(hierarchy);
+    struct zs_raster_groups found = {zs_calloc(count, sizeof *found.list), 0, zs_calloc(count, sizeof *found.arrays)};
+    struct member *members = zs_calloc(count, sizeof *members);
+    enum zs_status status = found.list != NULL && found.arrays != NULL && members != NULL ? ZS_OK : zs_fail_memory(err);
+    for (size_t i = 0; i < count && status == ZS_OK; i++) {
+        bool is_possible = false;
+        status = describe(hierarchy, nodes, node_count, rasters[i], dim_x, dim_y, &members[n], &is_possible, err);
+        if (is_possible)
+            n++;
+        else
+            free(members[n].georef);
+    }
+    if (status == ZS_OK)
+        status = zs_hierarchy_check_since(hierarchy, failures, err);
+    if (status == ZS_OK && n > 1) {
+        qsort(members, n, sizeof *members, compare_members);
+        status = collect(hierarchy, members, n, &found, err);
+    }
+    for (size_t i = 0; i < n; i++)
+        free(members[i].georef);
+    free(members);
+    free(nodes);
+    if (status != ZS_OK)
+        zs_raster_groups_clear(&found);
+    else
+        *groups = found;
+    return status;
+}
+
+void zs_raster_groups_clear(struct zs_raster_groups *groups)
+{
+    free(groups->list);
+    free(groups->arrays);
+    *groups = (struct zs_raster_groups){0};
+}
+
+bool zs_raster_group_misses(const struct zs_raster_group *group, const struct zs_node *unreadable)
+{
+    const char *below = zs_path_below(group->group->path, unreadable->path);
+    const zs_json *shape = zs_json_get(unreadable->document, "shape"), *x = NULL;
+    uint64_t size;
+    if (below == NULL || strchr(below, '/') != NULL || !zs_json_is_array(shape))
+        return false;
+    for (const zs_json *s = zs_json_first(shape); s != NULL && x == NULL; s = zs_json_next(s))
+        x = zs_json_uint64(s, &size) && size == group->width ? s : NULL;
+    for (const zs_json *s = zs_json_first(shape); s != NULL && x != NULL; s = zs_json_next(s))
+        if (s != x && zs_json_uint64(s, &size) && size == group->height)
+            return true;
+    return false;
 }

@@ -20,8 +20,7 @@ enum zs_status zs_rasters_find(struct zs_hierarchy *hierarchy, const struct zs_n
  * of a store, in order. */
 enum zs_status zs_auxiliary_mark(const struct zs_node *const *nodes, size_t count, bool *marks, struct zs_error *err);
 
-/* ---- Arrays of one grid that lie in one group: they can be shown as one raster, whose bands are those of all of them
- * (groups.c) ---- */
+/* ---- Arrays of one grid that lie in one group: they can be shown as one raster, whose bands are those of all ---- */
 
 /* The arrays of a group that lie on one grid. */
 struct zs_raster_group {

@@ -11,7 +11,6 @@
 #include "gdal/guard.h"
 #include "gdal/raster/copied_levels.h"
 #include "gdal/raster/dataset.h"
-#include "gdal/raster/healpix_target.h"
 #include "gdal/raster/items.h"
 #include "target.h"
 #include "source_axes.h"

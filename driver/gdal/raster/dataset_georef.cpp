@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "gdal/connection.h"
-#include "healpix_target.h"
 
 extern "C"
 {

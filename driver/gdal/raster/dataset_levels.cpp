@@ -5,9 +5,9 @@
 #include <unistd.h>
 #include <vector>
 
+#include "copied_levels.h"
 #include "dataset.h"
 #include "gdal/guard.h"
-#include "shrink.h"
 
 extern "C"
 {

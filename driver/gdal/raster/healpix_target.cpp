@@ -1,5 +1,3 @@
-#include "healpix_target.h"
-
 #include <algorithm>
 #include <cmath>
 

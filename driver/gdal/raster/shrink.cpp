@@ -1,4 +1,4 @@
-#include "shrink.h"
+#include "copied_levels.h"
 
 #include <algorithm>
 #include <array>
