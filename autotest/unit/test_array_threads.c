@@ -149,87 +149,9 @@ static void test_readers_beside_a_writer_see_whole_writes_and_never_go_back(void
         "[{'name':'sharding_indexed','configuration':{'chunk_shape':[4,4],'codecs':['bytes']}},'crc32c']");
 }
 
-/* ---- First writes at once ---- */
-
-static void *write_own_row(void *ctx)
-{
-    struct shared *s = ctx;
-    const uint64_t row = atomic_fetch_add(&s->seed, 1);
-    struct zs_error err = {""};
-    (void)pthread_barrier_wait(&s->start);
-    for (uint64_t x = 0; x < SIDE / CHUNK; x++)
-        CHECK(write_chunk(s->array, row, x, (uint16_t)(100 * row + x + 1), &err) == ZS_OK);
-    return NULL;
-}
-
-static void test_eight_threads_write_at_once(void)
-{
-    for (int round = 0; round < 20; round++) {
-        struct zs_error err = {""};
-        struct zs_store *store = memory_store();
-        struct zs_node *node =
-            array_node("[32,32]", "[16,16]", "uint16", "0",
-                       "[{'name':'sharding_indexed','configuration':{'chunk_shape':[4,4],'codecs':['bytes']}}]");
-        struct shared s = {.array = open_node(store, node, 2, 0)};
-        run_threads(&s, 8, write_own_row);
-        CHECK(zs_array_flush(s.array, &err) == ZS_OK);
-        zs_array_close(s.array);
-        struct zs_array *again = open_node(store, node, 2, 0);
-        uint16_t out[SIDE * SIDE];
-        CHECK(zs_array_read(again, (uint64_t[]){0, 0}, (uint64_t[]){SIDE, SIDE}, out, &err) == ZS_OK);
-        for (uint64_t i = 0; i < SIDE * SIDE; i++)
-            if (!CHECK_EQ_U64(out[i], 100 * (i / SIDE / CHUNK) + i % SIDE / CHUNK + 1))
-                break;
-        zs_array_close(again);
-        zs_node_free(node);
-        zs_store_free(store);
-    }
-}
-
-/* ---- The first write beside a prefetch ---- */
-
-static void *prefetch_or_write(void *ctx)
-{
-    struct shared *s = ctx;
-    struct zs_error err = {""};
-    const struct zs_window all = {.count = {SIDE, SIDE}};
-    const bool writes = atomic_fetch_add(&s->seed, 1) == 0;
-    (void)pthread_barrier_wait(&s->start);
-    for (int i = 0; i < 20 && !writes; i++)
-        CHECK(zs_array_prefetch(s->array, &all, 1, &err) == ZS_OK);
-    for (uint64_t i = 0; i < SIDE / CHUNK && writes; i++)
-        CHECK(write_chunk(s->array, i, i, (uint16_t)(i + 1), &err) == ZS_OK);
-    return NULL;
-}
-
-static void test_a_prefetch_beside_the_first_write_leaves_nothing_old_in_the_cache(void)
-{
-    struct zs_store *store = memory_store();
-    struct zs_node *node = array_node("[32,32]", "[16,16]", "uint16", "0",
-                                      "[{'name':'sharding_indexed','configuration':{'chunk_shape':[4,4],'codecs':['by"
-                                      "tes','crc32c']}}]");
-    for (int round = 0; round < 100; round++) {
-        struct zs_error err = {""};
-        struct shared s = {.array = open_node(store, node, 2, 0)};
-        uint16_t out[SIDE * SIDE];
-        run_threads(&s, 4, prefetch_or_write);
-        CHECK(zs_array_read(s.array, (uint64_t[]){0, 0}, (uint64_t[]){SIDE, SIDE}, out, &err) == ZS_OK);
-        for (uint64_t i = 0; i < SIDE / CHUNK; i++) {
-            CHECK_EQ_U64(out[i * CHUNK * (SIDE + 1)], i + 1);
-            CHECK(write_chunk(s.array, i, i, 0xFFFF, &err) == ZS_OK);
-        }
-        CHECK(zs_array_flush(s.array, &err) == ZS_OK); /* the next round begins with other values */
-        zs_array_close(s.array);
-    }
-    zs_node_free(node);
-    zs_store_free(store);
-}
-
 int main(void)
 {
     RUN(test_eight_threads_read_the_same_as_one);
     RUN(test_readers_beside_a_writer_see_whole_writes_and_never_go_back);
-    RUN(test_eight_threads_write_at_once);
-    RUN(test_a_prefetch_beside_the_first_write_leaves_nothing_old_in_the_cache);
     return check_result();
 }

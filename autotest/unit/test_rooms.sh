@@ -27,10 +27,10 @@ gdal 17656
 validate 1219
 raster 5668
 geo 9174
-array 5679
+array 5671
 shard 1914
 icechunk 2034
-codec 4615
+codec 4614
 zarr 7585
 store 5978
 base 1975

@@ -116,9 +116,6 @@ enum zs_status zs_pending_publish_whole(struct zs_array *array, uint64_t chunk, 
 /* Publishes the shards that are idle longest while too many have open files; without with_dirty none that has dirty
  * chunks. */
 enum zs_status zs_pending_limit(struct zs_array *array, bool with_dirty, struct zs_error *err);
-/* Publishes n shards side by side. Goes on after a failure, and returns the first. */
-enum zs_status zs_pending_publish(struct zs_array *array, struct zs_open_shard *const *list, size_t n,
-                                  struct zs_error *err);
-/* Publishes shards likewise, those first that are idle longest, until dirty chunks take no more than `keep` bytes;
- * where that is 0, all shards. */
+/* Publishes shards, those first that are idle longest, until dirty chunks take no more than `keep` bytes; where that is
+ * 0, all shards. Goes on after a failure, and returns the first. */
 enum zs_status zs_pending_publish_down_to(struct zs_array *array, uint64_t keep, struct zs_error *err);

@@ -219,14 +219,10 @@ bool zs_is_at_hand(const struct zs_planned *planned)
     return planned->cached != NULL || planned->dirty != NULL;
 }
 
-bool zs_chunk_is_to_decode(const struct zs_planned *planned)
-{
-    return !zs_is_at_hand(planned) && planned->where.kind != ZS_LOCATION_EMPTY;
-}
-
 bool zs_item_is_to_decode(const struct zs_plan *plan, const struct zs_item *item)
 {
-    return item->kept == NULL && zs_chunk_is_to_decode(&plan->chunks[item->chunk]);
+    const struct zs_planned *planned = &plan->chunks[item->chunk];
+    return item->kept == NULL && !zs_is_at_hand(planned) && planned->where.kind != ZS_LOCATION_EMPTY;
 }
 
 /* How many chunks of the plan, from `first` on, lie in one shard. */

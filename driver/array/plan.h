@@ -123,9 +123,7 @@ bool zs_next_position(int n, uint64_t *at, const uint64_t *low, const uint64_t *
 
 /* Whether the chunk is decoded already. */
 bool zs_is_at_hand(const struct zs_planned *planned);
-/* Whether bytes of the chunk, which is located, are to be decoded: it is stored, and not at hand. Of an item: nor is
- * its block. */
-bool zs_chunk_is_to_decode(const struct zs_planned *planned);
+/* Whether bytes of an item, whose chunk is located, are to be decoded: it is stored, and not at hand. */
 bool zs_item_is_to_decode(const struct zs_plan *plan, const struct zs_item *item);
 
 /* ---- windows.c: reads that are too large for one plan ---- */

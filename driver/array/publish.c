@@ -356,8 +356,9 @@ static size_t most_at_once(const struct zs_array *array, struct zs_open_shard *c
     return (size_t)zs_max_u64(1, zs_min_u64(slots, ZS_MOST_UPLOADS));
 }
 
-enum zs_status zs_pending_publish(struct zs_array *array, struct zs_open_shard *const *list, size_t n,
-                                  struct zs_error *err)
+/* Publishes n shards side by side. Goes on after a failure, and returns the first. */
+static enum zs_status publish_shards(struct zs_array *array, struct zs_open_shard *const *list, size_t n,
+                                     struct zs_error *err)
 {
     struct publishing publishing = {.array = array, .list = list, .status = ZS_OK};
     bool trusts = true;
@@ -421,7 +422,7 @@ enum zs_status zs_pending_publish_down_to(struct zs_array *array, uint64_t keep,
             list[n++] = list[i];
         left -= bytes;
     }
-    const enum zs_status status = zs_pending_publish(array, list, n, err);
+    const enum zs_status status = publish_shards(array, list, n, err);
     free(list);
     return status;
 }
@@ -449,11 +450,11 @@ enum zs_status zs_pending_publish_whole(struct zs_array *array, uint64_t chunk, 
     if (shard == NULL || !zs_open_shard_is_whole(array, shard))
         return ZS_OK;
     if (!goes_side_by_side(array))
-        return zs_pending_publish(array, &shard, 1, err);
+        return publish_shards(array, &shard, 1, err);
     while (n < ZS_MOST_UPLOADS && (shard = zs_map_next(&array->pending->shards, &at, &key)) != NULL)
         if (zs_open_shard_is_whole(array, shard) && shard->status == ZS_OK)
             list[n++] = shard;
-    return n < most_at_once(array, list, n) ? ZS_OK : zs_pending_publish(array, list, n, err);
+    return n < most_at_once(array, list, n) ? ZS_OK : publish_shards(array, list, n, err);
 }
 
 enum zs_status zs_pending_limit(struct zs_array *array, bool with_dirty, struct zs_error *err)
@@ -466,7 +467,7 @@ enum zs_status zs_pending_limit(struct zs_array *array, bool with_dirty, struct 
             return ZS_NO_MEMORY;
         const size_t others = n > 0 ? n - 1 : 0, most = most_at_once(array, list, others); /* the youngest is in use */
         const enum zs_status status =
-            others > 0 ? zs_pending_publish(array, list, others < most ? others : most, err) : ZS_OK;
+            others > 0 ? publish_shards(array, list, others < most ? others : most, err) : ZS_OK;
         free(list);
         ZS_TRY(status);
     }

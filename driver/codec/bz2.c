@@ -5,7 +5,6 @@
 #include <bzlib.h>
 #include <stddef.h>
 
-
 struct bz2 {
     int64_t level;
 };

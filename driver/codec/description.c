@@ -35,28 +35,34 @@ static bool is_blosc(const zs_json *codec)
     return zs_json_equals(zs_json_get(codec, "name"), "blosc");
 }
 
-/* The last codec of that kind that encodes the innermost chunks, else the shards around them; NULL without one. */
-static const zs_json *find(const zs_json *codecs, bool (*is_of_kind)(const zs_json *codec), int depth)
+/* The codecs of the chunks of a shard, of which a list of codecs makes one; else NULL. */
+static const zs_json *inner_codecs(const zs_json *codecs)
 {
-    const zs_json *outer = NULL, *inner = NULL;
-    for (const zs_json *c = zs_json_first(codecs); c != NULL; c = zs_json_next(c)) {
-        if (is_of_kind(c))
-            outer = c;
-        if (strcmp(name_of(c), "sharding_indexed") == 0 && depth < ZS_MAX_LEVELS)
-            inner = find(zs_json_get(zs_json_get(c, "configuration"), "codecs"), is_of_kind, depth + 1);
-    }
-    return inner != NULL ? inner : outer;
+    const zs_json *c = zs_json_first(codecs);
+    while (c != NULL && strcmp(name_of(c), "sharding_indexed") != 0)
+        c = zs_json_next(c);
+    return zs_json_get(zs_json_get(c, "configuration"), "codecs");
+}
+
+/* The last codec of that kind that encodes the innermost chunks, else the shards around them; NULL without one. */
+static const zs_json *find(const zs_json *codecs, bool (*is_of_kind)(const zs_json *codec))
+{
+    const zs_json *found = NULL;
+    for (; codecs != NULL; codecs = inner_codecs(codecs)) /* no deeper than a document */
+        for (const zs_json *c = zs_json_first(codecs); c != NULL; c = zs_json_next(c))
+            found = is_of_kind(c) ? c : found;
+    return found;
 }
 
 const char *zs_compression_name(const struct zs_array_meta *meta)
 {
-    const zs_json *codec = find(meta->codecs, is_compressor, 0);
+    const zs_json *codec = find(meta->codecs, is_compressor);
     return codec != NULL ? compressor(codec) : NULL;
 }
 
 const char *zs_blosc_filter_name(const struct zs_array_meta *meta)
 {
-    const zs_json *codec = find(meta->codecs, is_blosc, 0);
+    const zs_json *codec = find(meta->codecs, is_blosc);
     const zs_json *shuffle = zs_json_get(zs_json_get(codec, "configuration"), "shuffle");
     if (zs_json_equals(shuffle, "shuffle"))
         return "BYTE";
@@ -71,27 +77,22 @@ static bool set_integer(zs_json *configuration, const char *member, int value)
 
 bool zs_blosc_set(zs_json *codecs, const struct zs_blosc_settings *settings)
 {
-    zs_json *codec = (zs_json *)(uintptr_t)find(codecs, is_blosc, 0); /* of what the caller owns */
+    zs_json *codec = (zs_json *)(uintptr_t)find(codecs, is_blosc); /* of what the caller owns */
     zs_json *configuration = codec != NULL ? zs_json_get_mutable(codec, "configuration") : NULL;
     return configuration != NULL && zs_json_set_string(configuration, "shuffle", settings->shuffle) &&
            set_integer(configuration, "clevel", settings->level) &&
            set_integer(configuration, "blocksize", settings->block_size);
 }
 
-static bool has_checksum(const zs_json *codecs, int depth)
-{
-    bool has = false;
-    for (const zs_json *c = zs_json_first(codecs); c != NULL && depth < ZS_MAX_LEVELS; c = zs_json_next(c)) {
-        if (strcmp(name_of(c), "sharding_indexed") == 0)
-            return has_checksum(zs_json_get(zs_json_get(c, "configuration"), "codecs"), depth + 1);
-        has = has || strcmp(name_of(c), "crc32c") == 0;
-    }
-    return has;
-}
-
 bool zs_has_chunk_checksum(const struct zs_array_meta *meta)
 {
-    return has_checksum(meta->codecs, 0);
+    const zs_json *codecs = meta->codecs;
+    for (const zs_json *inner; (inner = inner_codecs(codecs)) != NULL;)
+        codecs = inner;
+    for (const zs_json *c = zs_json_first(codecs); c != NULL; c = zs_json_next(c))
+        if (strcmp(name_of(c), "crc32c") == 0)
+            return true;
+    return false;
 }
 
 /* ---- Terms of the metadata ---- */

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-
 /* Reads a data type as numpy or Zarr names it: "<i4", "|u1", "f8", "int32". Numbers only, not big-endian, which
  * numcodecs itself gets wrong. Where it is missing: `standard`, or ZS_UNSUPPORTED when that is NULL. */
 static enum zs_status read_dtype(const struct zs_codec *codec, const zs_json *configuration, const char *member,
