@@ -46,7 +46,7 @@ sed -i -e '0,/^extern const struct zs_codec/s//extern const struct zs_codec zs_c
     -e 's/^    {"crc32c", &zs_codec_crc32c},/&\n    {"invert", \&zs_codec_invert},/' "$copy/driver/codec/codec.c"
 
 # Add an option, 1 and 2: a row like that of CHUNK_CHECKSUM, and a member that it sets.
-sed -i 's/^        {ANY, "CHUNK_CHECKSUM", .*/        {ZS_RASTER, "RECIPE", flag("NO"), "Whether the recipe was followed", [](Creation \&o, Value \&v) { o.recipe = v.isYes; }},\n&/' \
+sed -i 's/^        {CREATING, "CHUNK_CHECKSUM", .*/        {ZS_RASTER, "RECIPE", flag("NO"), "Whether the recipe was followed", [](Creation \&o, Value \&v) { o.recipe = v.isYes; }},\n&/' \
     "$copy/driver/gdal/create/options.cpp"
 sed -i 's/^    bool statistics = false;/&\n    bool recipe = false;/' "$copy/driver/gdal/create/creation_options.h"
 
