@@ -10,7 +10,7 @@ from oracle import Layout
 from stores import (ALL_TYPES, BIG, CRC32C, GZIP, LITTLE, ZSTD, array_meta, blosc, codec, counting, random_store, random_values, sharding,
                     transpose, type_name)
 from support import assert_reads, error_of, held_band, need_codecs, open_array, open_ours
-from writing import created, driver
+from writing import created, driver, source
 
 SHAPE = (13, 17)  # no multiple of anything below
 
@@ -207,6 +207,22 @@ def test_a_window_of_fractions_reads_the_pixels_that_gdals_memory_driver_reads(t
         size = dict(zip(("buf_xsize", "buf_ysize"), map(int, rng.integers(1, 70, 2))))
         found, expected = (choose(d).ReadAsArray(x, y, w, h, resample_alg=[0, 0, 1, 5][turn % 4], **size) for d in (ours, memory))
         np.testing.assert_array_equal(found, expected, str((x, y, w, h, size)))
+
+
+@pytest.mark.parametrize("layout", [["TILED=YES", "BLOCKXSIZE=64", "BLOCKYSIZE=64"], ["INTERLEAVE=BAND"]], ids=["tiles", "strips"])
+@pytest.mark.parametrize("resampling", [gdal.GRIORA_NearestNeighbour, gdal.GRIORA_Bilinear], ids=["nearest", "bilinear"])
+def test_a_window_of_fractions_in_a_buffer_of_its_rounded_size_reads_what_a_tiff_reads(tmp_path, resampling, layout):
+    """As rasterio's read(window=from_bounds(...)) asks. MEM alone takes the rounded window."""
+    rng, (height, width) = np.random.default_rng(61), (150, 200)
+    memory = source(rng.integers(1, 60000, (2, height, width)).astype("uint16"))
+    tiff = gdal.GetDriverByName("GTiff").CreateCopy(str(tmp_path / "a.tif"), memory, options=layout)
+    driver().CreateCopy(str(tmp_path / "a.zarr"), memory, options=["CHUNK_SHAPE=64", "OVERVIEWS=NONE"])
+    ours = open_ours(str(tmp_path / "a.zarr"))
+    for turn in range(200):
+        w, h = (rng.uniform(1, width / 2) if turn % 2 else float(rng.integers(1, width // 2))), rng.uniform(1, height / 2)
+        window, size = (rng.uniform(0, width - w - 1), rng.uniform(0, height - h - 1), w, h), dict(buf_xsize=int(w + 0.5), buf_ysize=int(h + 0.5))
+        for one, other in [(ours, tiff), (ours.GetRasterBand(2), tiff.GetRasterBand(2))]:
+            np.testing.assert_array_equal(*(d.ReadAsArray(*window, resample_alg=resampling, **size) for d in (one, other)), str(window))
 
 
 # ------------------------------------------------------------------------------------------------------------ progress

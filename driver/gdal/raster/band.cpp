@@ -64,7 +64,8 @@ CPLErr ShardedZarrRasterBand::IRasterIO(GDALRWFlag flag, int x, int y, int width
 {
     ZSPixels &pixels = Dataset().pixels;
     const auto window = zsBandWindow(x, y, width, height, data, &nBand, 1, pixelSpace, lineSpace, 0);
-    const bool isSameSize = width == bufWidth && height == bufHeight;
+    const bool isSameSize =
+        width == bufWidth && height == bufHeight && (flag == GF_Write || zsIsWhole(window, extra));
     if ((isSameSize || flag == GF_Write) && EmptyBlockCache() != CE_None)
         return CE_Failure;
     if (isSameSize)

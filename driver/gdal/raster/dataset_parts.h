@@ -460,6 +460,10 @@ class ZSPixels
     }
 };
 
+/* Whether a buffer of the window's size takes its pixels one by one. Of a window of fractions GDAL's other drivers, but
+ * for MEM, take those under the centres of the buffer's pixels, which may be others. */
+bool zsIsWhole(const struct zs_band_window &window, const GDALRasterIOExtraArg *extra);
+
 /* What waits for the end of a dataset (dataset.cpp). */
 struct ZSClosing
 {

@@ -244,7 +244,8 @@ CPLErr ShardedZarrDataset::IRasterIO(GDALRWFlag flag, int x, int y, int width, i
                                      GDALRasterIOExtraArg *extra)
 {
     const auto window = zsBandWindow(x, y, width, height, data, bands, bandCount, pixelSpace, lineSpace, bandSpace);
-    const bool isSameSize = width == bufWidth && height == bufHeight;
+    const bool isSameSize =
+        width == bufWidth && height == bufHeight && (flag == GF_Write || zsIsWhole(window, extra));
     for (int i = 0; i < bandCount && (isSameSize || flag == GF_Write); i++)
     {
         if (Band(bands[i]).EmptyBlockCache() != CE_None)
@@ -320,6 +321,26 @@ static std::vector<int> nearestPixels(double offset, double length, int bufSize,
     first = static_cast<uint64_t>(pixels.front());
     count = static_cast<uint64_t>(pixels.back()) - first + 1;
     return pixels;
+}
+
+/* Whether the pixels that GDAL takes, or computes, of n for a window of fractions are those from `first` on. */
+static bool areInTurn(double offset, double length, uint64_t first, uint64_t n, bool isNearest)
+{
+    if (!isNearest)
+        return offset == static_cast<double>(first) && length == static_cast<double>(n);
+    constexpr double EPS = 1e-10;
+    const double half = length / static_cast<double>(n) / 2;
+    return std::floor(offset + half + EPS) == static_cast<double>(first) &&
+           std::floor(offset + length - half + EPS) == static_cast<double>(first + n - 1);
+}
+
+bool zsIsWhole(const struct zs_band_window &window, const GDALRasterIOExtraArg *extra)
+{
+    if (extra == nullptr || !extra->bFloatingPointWindowValidity)
+        return true;
+    const bool isNearest = extra->eResampleAlg == GRIORA_NearestNeighbour;
+    return areInTurn(extra->dfXOff, extra->dfXSize, window.x, window.width, isNearest) &&
+           areInTurn(extra->dfYOff, extra->dfYSize, window.y, window.height, isNearest);
 }
 
 bool ZSPixels::ReadNearest(const struct zs_band_window &window, int bufWidth, int bufHeight, GDALDataType type,
