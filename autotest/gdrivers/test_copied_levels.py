@@ -133,14 +133,6 @@ def test_of_a_sparse_raster(tmp_path):
     assert stored == ["ovr_2x/v/c/2/3", "ovr_2x/v/c/2/4"]
 
 
-def test_with_statistics(tmp_path):
-    raster = source(values("int16", (2, 128, 96)), UTM, "EPSG:32633", 7)
-    made = copy(tmp_path / "a.zarr", raster, OVERVIEWS="2,4", STATISTICS="YES", **CHUNKS)
-    assert made.GetRasterBand(2).GetMetadataItem("STATISTICS_MEAN")
-    for level, wanted in zip(levels(made), levels(copy(tmp_path / "b.zarr", raster, OVERVIEWS="2,4", **CHUNKS))):
-        assert_same(level, wanted)
-
-
 # ------------------------------------------------------------------------------------------------------- how they are made
 
 @pytest.mark.parametrize("how", ["AVERAGE", "NEAREST"])

@@ -306,15 +306,3 @@ def test_a_nodata_value_that_bitround_does_not_keep_is_refused_when_it_is_set(tm
     dataset.GetRasterBand(1).Fill(3)
     dataset = None
     assert np.all(open_ours(str(tmp_path / "a.zarr")).ReadAsArray() == 3)
-
-
-def test_levels_by_mode_are_each_made_of_the_raster(tmp_path):
-    array = np.random.default_rng(1).integers(0, 4, (64, 64)).astype("uint16")
-    levels = {}
-    for factors in ([2, 4], [4]):
-        copy(tmp_path / str(len(factors)), source(array))
-        dataset = gdal.OpenEx(str(tmp_path / str(len(factors))), gdal.OF_UPDATE)
-        dataset.BuildOverviews("MODE", factors)
-        levels[len(factors)] = dataset.GetRasterBand(1).GetOverview(len(factors) - 1).ReadAsArray()
-        dataset = None
-    assert_same(levels[2], levels[1])

@@ -181,19 +181,6 @@ static void test_files_of_others_among_the_chunks_of_a_level_stay(void)
     close_store(&s);
 }
 
-static void test_a_1d_array_beside_a_level_keeps_its_coordinates(void)
-{
-    struct geo_store s = {0};
-    struct zs_error err = {""};
-    put_base(&s, true);
-    check_ok(build(s.store, 1, &err), &err);
-    put_axis(&s, "ovr_2x/quality", "x_2x", 15, 0, 1, "{}");
-    check_ok(clean(s.store, &err), &err);
-    CHECK(is_there(s.store, "ovr_2x/quality/c/0") && is_there(s.store, "ovr_2x/x_2x/c/0") &&
-          !is_there(s.store, "ovr_2x/a/zarr.json"));
-    close_store(&s);
-}
-
 static enum zs_status no_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
 {
     (void)names;
@@ -391,7 +378,6 @@ int main(void)
 {
     RUN(test_removing_levels_keeps_unrelated_objects);
     RUN(test_files_of_others_among_the_chunks_of_a_level_stay);
-    RUN(test_a_1d_array_beside_a_level_keeps_its_coordinates);
     RUN(test_a_group_that_cannot_be_listed_is_not_taken_for_empty);
     RUN(test_removing_that_is_killed_leaves_no_level_or_a_whole_one);
     RUN(test_an_outdated_level_is_not_read_and_goes_before_the_new_one);
