@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "geo/bands.h"
-#include "geo/write.h"
+#include "geo/georef.h"
 #include "geo_store.h"
 #include "zarr/make.h"
 

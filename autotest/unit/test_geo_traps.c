@@ -1,10 +1,10 @@
 /* Traps of georeferencing that published stores, and versions of the conventions, set. */
 #include <math.h>
 
-#include "geo/band_properties.h"
+#include "geo/bands.h"
 #include "geo/georef.h"
-#include "raster/overviews.h"
 #include "geo_store.h"
+#include "raster/overviews.h"
 
 #define PROJ_UUID "f17cb550-5864-4468-aeb7-f3180cfb622f"
 #define SPATIAL_UUID "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4"

@@ -13,7 +13,7 @@ extern "C"
 {
 #include "array/array.h"
 #include "geo/axes.h"
-#include "geo/band_properties.h"
+#include "geo/bands.h"
 #include "geo/georef.h"
 #include "raster/healpix_read.h"
 }

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "geo/axes.h"
-#include "geo/write.h"
+#include "geo/georef.h"
 #include "zarr/json.h"
 
 bool zs_declares_nodata(const struct zs_node *node)

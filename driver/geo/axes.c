@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "geo/conventions.h"
-#include "geo/coordinates.h"
+#include "geo/variables.h"
 
 const char *zs_dimension_name(const struct zs_node *node, int dim)
 {

@@ -1,5 +1,5 @@
 /* Band properties: one table of them, what each is in JSON, and those of an array in its attributes. */
-#include "geo/band_properties.h"
+#include "geo/bands.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include <cpl_conv.h>
+#include <cpl_string.h>
 
 #include "base/checked.h"
 #include "base/memory.h"
-#include "geo/band_properties_json.h"
+#include "geo/conventions.h"
 #include "geo/flags.h"
-#include "geo/scope.h"
-#include "geo/write.h"
+#include "geo/georef.h"
 
 /* Category names are a list indexed by value: a value of a million would make a million names. */
 #define MAX_CATEGORIES 65536
@@ -29,6 +29,22 @@ static bool number_of_text(const char *text, double *out)
     if (end == text || end[strspn(end, " ")] != '\0')
         return false;
     *out = value;
+    return true;
+}
+
+bool zs_number_at(const zs_json *attributes, const char *name, size_t index, double *out)
+{
+    const zs_json *value = zs_json_get(attributes, name);
+    const char *text;
+    double number;
+    if (zs_json_is_array(value))
+        value = zs_json_at(value, index);
+    else if (index > 0)
+        return false;
+    if (!(zs_json_string(value, &text) ? number_of_text(text, &number) : zs_json_double(value, &number)) ||
+        !isfinite(number))
+        return false;
+    *out = number;
     return true;
 }
 
@@ -299,22 +315,18 @@ static void nodata_read(const struct zs_node *node, struct zs_band_properties *b
     }
 }
 
-/* Base64 of the eight bytes of a double, little-endian; 12 characters and a zero. */
-static void base64_of_double(double value, char *out)
+/* Adds base64 of the eight bytes of a double, little-endian. */
+static bool add_base64(zs_json *parent, const char *name, double value)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    unsigned char bytes[8];
     uint64_t bits;
-    unsigned char b[9] = {0};
     memcpy(&bits, &value, sizeof bits);
     for (int i = 0; i < 8; i++)
-        b[i] = (unsigned char)(bits >> (8 * i));
-    for (int i = 0; i < 3; i++) {
-        const unsigned v = (unsigned)b[3 * i] << 16 | (unsigned)b[3 * i + 1] << 8 | b[3 * i + 2];
-        for (int j = 0; j < 4; j++)
-            out[4 * i + j] = digits[v >> (18 - 6 * j) & 63];
-    }
-    out[11] = '='; /* the ninth byte is not there */
-    out[12] = '\0';
+        bytes[i] = (unsigned char)(bits >> (8 * i));
+    char *text = CPLBase64Encode(8, bytes);
+    const bool ok = zs_json_add_string(parent, name, text) != NULL;
+    CPLFree(text);
+    return ok;
 }
 
 enum zs_status zs_write_nodata(zs_json *attributes, const struct zs_dtype *dtype, const void *value, bool is_implied,
@@ -327,20 +339,16 @@ enum zs_status zs_write_nodata(zs_json *attributes, const struct zs_dtype *dtype
         return zs_json_add_bool(attributes, ZS_NO_NODATA_ATTRIBUTE, true) != NULL ? ZS_OK : zs_fail_memory(err);
     if (is_implied)
         return ZS_OK;
-    char text[13];
     const bool is_complex = dtype->type == ZS_COMPLEX64 || dtype->type == ZS_COMPLEX128;
     bool ok;
     if (is_complex) {
         const struct zs_dtype part = zs_dtype_of(dtype->type == ZS_COMPLEX64 ? ZS_FLOAT32 : ZS_FLOAT64);
         zs_json *pair = zs_json_add_array(attributes, "_FillValue");
         ok = pair != NULL;
-        for (size_t i = 0; i < 2 && ok; i++) {
-            base64_of_double(zs_dtype_to_double(&part, (const unsigned char *)value + i * part.size), text);
-            ok = zs_json_add_string(pair, NULL, text) != NULL;
-        }
-    } else if (dtype->type == ZS_FLOAT16 || dtype->type == ZS_FLOAT32 || dtype->type == ZS_FLOAT64) {
-        base64_of_double(zs_dtype_to_double(dtype, value), text);
-        ok = zs_json_add_string(attributes, "_FillValue", text) != NULL;
+        for (size_t i = 0; i < 2 && ok; i++)
+            ok = add_base64(pair, NULL, zs_dtype_to_double(&part, (const unsigned char *)value + i * part.size));
+    } else if (is_float(dtype->type)) {
+        ok = add_base64(attributes, "_FillValue", zs_dtype_to_double(dtype, value));
     } else {
         ok = zs_fill_value_add(attributes, "_FillValue", dtype, value) != NULL;
     }
@@ -594,18 +602,10 @@ void zs_band_properties_clear(struct zs_band_properties *properties)
 
 static bool read_number(const zs_json *attributes, const char *name, double *out)
 {
+    if (zs_json_get(attributes, name) == NULL)
+        attributes = zs_json_get(attributes, EOPF_ATTRIBUTES);
     const zs_json *value = zs_json_get(attributes, name);
-    if (value == NULL)
-        value = zs_json_get(zs_json_get(attributes, EOPF_ATTRIBUTES), name);
-    if (zs_json_is_array(value) && zs_json_size(value) == 1)
-        value = zs_json_at(value, 0);
-    const char *text;
-    double number;
-    if (!(zs_json_string(value, &text) ? number_of_text(text, &number) : zs_json_double(value, &number)) ||
-        !isfinite(number))
-        return false;
-    *out = number;
-    return true;
+    return (!zs_json_is_array(value) || zs_json_size(value) == 1) && zs_number_at(attributes, name, 0, out);
 }
 
 static const char *text_attribute(const zs_json *attributes, const char *name)

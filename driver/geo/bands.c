@@ -5,9 +5,8 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
-#include "geo/band_properties_json.h"
+#include "geo/georef.h"
 #include "geo/healpix.h"
-#include "geo/write.h"
 #include "zarr/make.h"
 
 #define DOMAINS_MEMBER "metadata_domains"
@@ -375,90 +374,64 @@ static const struct {
     bool is_of_objects;
 } lists[] = {{ZS_BANDS_ATTRIBUTE, true}, {"long_name", false}};
 
-/* The dimensions other than X and Y, slowest first, as they were and will be. */
-struct growth {
-    int count;
-    uint64_t from[ZS_MAX_NDIM], to[ZS_MAX_NDIM];
-    uint64_t slices_before, slices_after; /* UINT64_MAX when 64 bits do not count them */
-};
-
-static struct growth find_growth(int ndim, struct zs_axes axes, const uint64_t *from, const uint64_t *to)
+/* Slices of an array; UINT64_MAX when 64 bits do not count them. */
+static uint64_t slices_of(int ndim, struct zs_axes axes, const uint64_t *shape)
 {
-    struct growth g = {.slices_before = 1, .slices_after = 1};
-    for (int d = 0; d < ndim; d++) {
-        if (d == axes.x || d == axes.y)
-            continue;
-        g.from[g.count] = from[d];
-        g.to[g.count++] = to[d];
-        if (!zs_mul_u64(g.slices_before, from[d], &g.slices_before))
-            g.slices_before = UINT64_MAX;
-        if (!zs_mul_u64(g.slices_after, to[d], &g.slices_after))
-            g.slices_after = UINT64_MAX;
-    }
-    return g;
+    uint64_t n = 1;
+    for (int d = 0; d < ndim; d++)
+        if (d != axes.x && d != axes.y && !zs_mul_u64(n, shape[d], &n))
+            return UINT64_MAX;
+    return n;
 }
 
-/* Goes to the next slice of the grown array; *is_old: it was there before. */
-static void next_slice(const struct growth *g, uint64_t *position, bool *is_old)
+/* Whether a slice of the grown array was there before: slice 2 of 2 x 3 that were 2 x 2 was not. */
+static bool was_there(uint64_t slice, int ndim, struct zs_axes axes, const uint64_t *from, const uint64_t *to)
 {
-    int d = g->count - 1;
-    while (d >= 0 && ++position[d] == g->to[d])
-        position[d--] = 0;
-    *is_old = true;
-    for (d = 0; d < g->count; d++)
-        *is_old = *is_old && position[d] < g->from[d];
-}
-
-/* The list of all slices. Those that were there before follow each other as they did: each takes the next element. */
-static zs_json *grow_list(const zs_json *old, const struct growth *g, bool is_of_objects)
-{
-    uint64_t position[ZS_MAX_NDIM] = {0};
-    bool is_old = true; /* the first slice is, where there are some */
-    const zs_json *element = zs_json_first(old);
-    zs_json *list = zs_json_new_array();
-    bool ok = list != NULL;
-    for (uint64_t i = 0; i < g->slices_after && ok; i++) {
-        if (is_old) {
-            ok = zs_json_add(list, NULL, zs_json_copy(element)) != NULL;
-            element = zs_json_next(element);
-        } else {
-            ok = (is_of_objects ? zs_json_add_object(list, NULL) : zs_json_add_string(list, NULL, "")) != NULL;
+    bool was = true;
+    for (int d = ndim - 1; d >= 0; d--)
+        if (d != axes.x && d != axes.y) {
+            was = was && slice % to[d] < from[d];
+            slice /= to[d];
         }
-        next_slice(g, position, &is_old);
-    }
-    if (ok)
-        return list;
-    zs_json_free(list);
-    return NULL;
+    return was;
 }
 
 enum zs_status zs_band_lists_grow(const zs_json *attributes, int ndim, struct zs_axes axes, const uint64_t *from,
                                   const uint64_t *to, zs_json **grown, struct zs_error *err)
 {
-    const struct growth g = find_growth(ndim, axes, from, to);
-    zs_json *copy = NULL;
+    const uint64_t before = slices_of(ndim, axes, from), after = slices_of(ndim, axes, to);
+    zs_json *copy = zs_json_copy(attributes);
+    bool ok = copy != NULL, is_any = false;
     *grown = NULL;
-    if (g.slices_before == 0 || g.slices_after == g.slices_before)
-        return ZS_OK;
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-        const zs_json *old = zs_list_of_bands(attributes, lists[i].name, g.slices_before);
-        enum zs_status status = ZS_OK;
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0] && ok && before > 0 && after != before; i++) {
+        const zs_json *old = zs_list_of_bands(attributes, lists[i].name, before), *element = zs_json_first(old);
         if (old == NULL)
             continue;
-        if (g.slices_after > ZS_MOST_LISTED_SLICES)
-            status = zs_fail(err, ZS_UNSUPPORTED, "attribute %s has an element for each of %llu slices: expected at "
-                             "most %llu, found %llu", lists[i].name, (unsigned long long)g.slices_before,
-                             (unsigned long long)ZS_MOST_LISTED_SLICES, (unsigned long long)g.slices_after);
-        else if ((copy == NULL && (copy = zs_json_copy(attributes)) == NULL) ||
-                 zs_json_set(copy, lists[i].name, grow_list(old, &g, lists[i].is_of_objects)) == NULL)
-            status = zs_fail_memory(err);
-        if (status != ZS_OK) {
+        if (after > ZS_MOST_LISTED_SLICES) {
             zs_json_free(copy);
-            return status;
+            return zs_fail(err, ZS_UNSUPPORTED, "attribute %s has an element for each of %llu slices: expected at most "
+                           "%llu, found %llu", lists[i].name, (unsigned long long)before,
+                           (unsigned long long)ZS_MOST_LISTED_SLICES, (unsigned long long)after);
         }
+        zs_json *list = zs_json_set(copy, lists[i].name, zs_json_new_array());
+        is_any = true;
+        ok = list != NULL;
+        /* Slices that were there follow each other as they did: each takes the next element. */
+        for (uint64_t slice = 0; slice < after && ok; slice++)
+            if (was_there(slice, ndim, axes, from, to)) {
+                ok = zs_json_add(list, NULL, zs_json_copy(element)) != NULL;
+                element = zs_json_next(element);
+            } else {
+                ok = (lists[i].is_of_objects ? zs_json_add_object(list, NULL)
+                                             : zs_json_add_string(list, NULL, "")) != NULL;
+            }
     }
-    *grown = copy;
-    return ZS_OK;
+    if (ok && is_any) {
+        *grown = copy;
+        return ZS_OK;
+    }
+    zs_json_free(copy);
+    return ok ? ZS_OK : zs_fail_memory(err);
 }
 
 static bool has_lists(const struct zs_node *node)

@@ -1,5 +1,8 @@
-/* geo/bands.h: what the bands of one array mean, where they differ. Arrays of (band, y, x) are one array with one set
- * of attributes, GDAL's bands each have their own description, scale, colours ... So:
+/* geo/bands.h: the properties of a band, or of an array for all its bands: nodata, scale, offset, unit, description,
+ * categories, colours; and metadata. Sources: CF 1.12, 2.5.1 (missing data), 3.1 (units), 3.5 (flags), 8.1 (packed
+ * data); xarray's encoding of _FillValue; GDAL's Zarr driver (FORMATS 4.8).
+ *
+ * Arrays of (band, y, x) are one array with one set of attributes, GDAL's bands each have their own. So:
  *
  *   - what is common to all bands is in the array's attributes, as zs_write_band_properties() puts it there;
  *   - what differs is in the attribute `gdal:bands`: a list of one object per band, slowest dimension first where
@@ -13,7 +16,131 @@
 #pragma once
 
 #include "geo/axes.h"
-#include "geo/band_properties.h"
+
+/* ---- Metadata domains (items.c): lists of texts under a name ("ENVI", "RPC", "xml:XMP"), beside the metadata that
+ * have none.
+ *
+ * They are in the attribute `gdal:metadata_domains` of an array, and of a band in the member `metadata_domains` of its
+ * entry in gdal:bands: an object of one member per domain, {"ENVI": {"bands": "3"}, "xml:XMP": ["<xmp/>"]}. A domain of
+ * "NAME=VALUE" alone is an object of strings, any other, and those that hold one document (xml:, json:), a list of its
+ * texts. GDAL's own Zarr driver keeps no domains. ---- */
+
+#define ZS_DOMAINS_ATTRIBUTE "gdal:metadata_domains"
+
+struct zs_domain {
+    char *name;
+    char **items; /* NULL-terminated: "NAME=VALUE", or whatever */
+};
+
+/* Zero-initialise; release with zs_domains_clear(). */
+struct zs_domains {
+    struct zs_domain *list;
+    size_t count, capacity;
+};
+
+/* Those that return bool give false without memory only; what was added until then is there. */
+
+/* Adds copies. A domain without a name, or of no items, is none. */
+bool zs_domains_add(struct zs_domains *domains, const char *name, const char *const *items);
+bool zs_domains_copy(const struct zs_domains *domains, struct zs_domains *copy);
+void zs_domains_clear(struct zs_domains *domains);
+
+/* Members that are odd are passed over. `object` may be NULL. */
+bool zs_domains_read(const zs_json *object, struct zs_domains *domains);
+/* Sets the member `name` of `parent`, or removes it where there are no domains. What zs_domains_read() passes over in
+ * the member that is there stays, and so does a domain that has these items already. */
+bool zs_domains_write(zs_json *parent, const char *name, const struct zs_domains *domains);
+
+/* ---- Band properties ---- */
+
+/* Attribute (true) of an array whose fill value is not a nodata value. Without it, and without _FillValue and
+ * missing_value, the fill value is nodata; this driver writes it for rasters that have none. */
+#define ZS_NO_NODATA_ATTRIBUTE "gdal:no_nodata"
+
+/* Attribute of an array or group: an object of texts, the items of metadata whose names belong to conventions ("units",
+ * "proj:code" ...) and could not be attributes of their own. */
+#define ZS_ITEMS_ATTRIBUTE "gdal:metadata"
+
+/* Longest colour table: that of a 16-bit palette. A longer list is not read, nor written. */
+#define ZS_MAX_COLOURS 65536
+
+/* One entry of a colour table. */
+struct zs_colour_entry {
+    short r, g, b, a; /* 0 to 255; a is 255 where opaque */
+};
+
+/* One band property, and as a bit of a set of them. */
+enum zs_band_property {
+    ZS_BAND_DESCRIPTION = 1,
+    ZS_BAND_UNIT = 2,
+    ZS_BAND_SCALE = 4,
+    ZS_BAND_OFFSET = 8,
+    ZS_BAND_NODATA = 16,
+    ZS_BAND_CATEGORIES = 32,
+    ZS_BAND_COLOUR = 64,
+    ZS_BAND_COLOUR_TABLE = 128,
+    ZS_BAND_METADATA = 256 /* and their domains */
+};
+#define ZS_BAND_ALL 511u
+
+/* Zero-initialise (with scale 1), or read; release with zs_band_properties_clear(). */
+struct zs_band_properties {
+    bool has_nodata;
+    bool nodata_is_implied; /* by the fill value: no attribute declares it */
+    unsigned char nodata[ZS_MAX_ITEM_SIZE]; /* as one element of the array: item_size bytes, native order */
+    bool has_scale, has_offset;
+    double scale, offset;
+    char *unit;        /* owned; NULL when absent, like the next */
+    char *description; /* long_name, else NULL */
+    char **categories; /* NULL-terminated; index = pixel value, "" where unnamed; NULL when there are none */
+    char **metadata;   /* NULL-terminated "NAME=VALUE": the attributes that are no other property; nested ones as JSON;
+                          NULL when there are none */
+    struct zs_domains domains;
+    char *colour_name; /* GDAL's name of the interpretation ("Red", "Palette", "Cyan", "Undefined"), declared by an
+                          attribute (`color_interpretation`, `common_name`, ...); NULL where none is */
+    struct zs_colour_entry *colour_table; /* by pixel value; NULL when there is none */
+    size_t colour_count;
+};
+
+/* Reads the properties that the attributes of the array `node` declare for all its bands. Odd attributes are no
+ * failure: they become metadata. ZS_NO_MEMORY only. */
+enum zs_status zs_band_properties_read(const struct zs_node *node, struct zs_band_properties *properties,
+                                       struct zs_error *err);
+void zs_band_properties_clear(struct zs_band_properties *properties);
+
+/* The unit in the attributes of an array; borrowed, NULL where there is none. */
+const char *zs_unit_attribute(const zs_json *attributes);
+
+/* Makes a copy that owns its members; the original keeps its own. Fails with ZS_NO_MEMORY only. */
+enum zs_status zs_band_properties_copy(const struct zs_band_properties *properties, struct zs_band_properties *copy,
+                                       struct zs_error *err);
+
+/* The plain attributes of a group as NULL-terminated "NAME=VALUE" (the conventions' members left out), NULL when it has
+ * none; released with zs_names_free(). */
+enum zs_status zs_group_metadata_read(const struct zs_node *group, char ***metadata, struct zs_error *err);
+
+/* Whether an attribute of this name is one that the conventions (georeferencing, overviews, nodata, scale, ...) own, so
+ * that it is neither handed out as metadata nor written as such. */
+bool zs_is_convention_attribute(const char *name);
+
+/* The colour that a band's name, common name or colour interpretation is ("red", "Blue", "grey"; "B04" is none), by
+ * GDAL's name ("Red", "Blue", "Gray"); NULL when it is none. NULL is allowed. */
+const char *zs_colour_of_name(const char *name);
+
+/* Adds `_FillValue` as xarray encodes it (base64 of a float64 for float types, two of them for complex, plain for
+ * integers), or with value NULL marks the array as one without nodata (ZS_NO_NODATA_ATTRIBUTE). Removes the other;
+ * both where the fill value alone implies the value. */
+enum zs_status zs_write_nodata(zs_json *attributes, const struct zs_dtype *dtype, const void *value, bool is_implied,
+                               struct zs_error *err);
+
+/* Makes properties `which` (ZS_BAND_...) those of an array for all its bands: units, scale_factor, add_offset,
+ * long_name, COLOR_INTERPRETATION (as GDAL), gdal:color_table, flag_values and flag_meanings; one that is absent is
+ * removed. Metadata are added, items as texts: in ZS_ITEMS_ATTRIBUTE where an attribute of that name is there, or
+ * belongs to a convention (zs_is_convention_attribute()). Nodata: zs_write_nodata(). */
+enum zs_status zs_write_band_properties(zs_json *attributes, const struct zs_band_properties *properties,
+                                        unsigned which, struct zs_error *err);
+
+/* ---- Bands that differ (bands.c) ---- */
 
 #define ZS_BANDS_ATTRIBUTE "gdal:bands"
 
@@ -71,3 +198,66 @@ enum zs_status zs_array_grow(struct zs_hierarchy *hierarchy, const struct zs_nod
  * Sizes `from` and `to` are of all ndim dimensions. */
 enum zs_status zs_band_lists_grow(const zs_json *attributes, int ndim, struct zs_axes axes, const uint64_t *from,
                                   const uint64_t *to, zs_json **grown, struct zs_error *err);
+
+/* ---- Band properties in JSON, as attributes of an array and members of a band's entry hold them alike. Internal to
+ * the room. Functions that return bool give false without memory only, unless they say otherwise ---- */
+
+/* How a property is kept. */
+enum zs_band_property_kind { ZS_OF_TEXT, ZS_OF_NUMBER, ZS_OF_NODATA, ZS_OF_NAMES, ZS_OF_COLOURS };
+
+struct zs_band_property_row {
+    enum zs_band_property property;
+    enum zs_band_property_kind kind;
+    size_t at, has;            /* offsets in struct zs_band_properties: of the value, and of the flag that it is set */
+    double absent;             /* the number where it is not set */
+    const char *member;        /* member of a band's entry in gdal:bands; NULL where the entry has several */
+    const char *attributes[4]; /* attributes of an array, for all its bands, NULL-terminated; the first is the one
+                                  that is written. None where the property has a writer of its own */
+};
+#define ZS_BAND_PROPERTY_COUNT 9
+extern const struct zs_band_property_row zs_band_property_rows[ZS_BAND_PROPERTY_COUNT];
+
+bool zs_band_property_is_set(const struct zs_band_properties *band, const struct zs_band_property_row *row);
+/* Both set and equal, or neither is set. Metadata are each band's own, never the same. */
+bool zs_band_property_is_same(const struct zs_band_properties *a, const struct zs_band_properties *b,
+                              const struct zs_band_property_row *row);
+/* Sets the property to a member's value, as zs_band_property_put() writes it. An odd member changes nothing (an odd
+ * nodata value: there is none). `dtype` is that of the array, for nodata; NULL leaves nodata alone. */
+bool zs_band_property_take(struct zs_band_properties *band, const struct zs_band_property_row *row,
+                           const struct zs_dtype *dtype, const zs_json *member);
+/* Adds the property, which is set, as member `name` of an object that has no such member. */
+bool zs_band_property_put(const struct zs_band_properties *band, const struct zs_band_property_row *row,
+                          const struct zs_dtype *dtype, zs_json *object, const char *name);
+void zs_band_property_clear(struct zs_band_properties *band, const struct zs_band_property_row *row);
+
+/* Replaces a text, which zs_strdup() made, by a member that is one; an empty one is none (NULL). */
+bool zs_text_replace(char **text, const zs_json *member);
+
+/* A finite number of an attribute, or a text that is one; of a list, element `index`. False where it is none. */
+bool zs_number_at(const zs_json *attributes, const char *name, size_t index, double *out);
+
+/* ---- Items of metadata (items.c) ---- */
+
+/* Reads the items of a node: attributes that no convention owns (CF's flags with keeps_flags), and those put aside.
+ * NULL where there are none. Free with zs_names_free(). */
+enum zs_status zs_items_read(const struct zs_node *node, bool keeps_flags, char ***items, struct zs_error *err);
+/* Adds items: see zs_write_band_properties(). */
+bool zs_items_write(zs_json *attributes, char *const *items);
+
+/* Splits "NAME=VALUE" at its first '='. *name is a copy, freed with free(); NULL when the text has no '=' or no name,
+ * and is thus not an item. *value is borrowed. False without memory. */
+bool zs_item_split(const char *item, char **name, const char **value);
+
+/* Whether "NAME=VALUE" can carry the name: it is not empty, has no '=', and is a text. An attribute of another name is
+ * no item: it is neither shown nor changed as one. */
+bool zs_is_item_name(const char *name);
+
+/* "NAME=VALUE" of an attribute with such a name, nested ones as JSON; NULL without memory. */
+char *zs_metadata_item(const char *name, const zs_json *value);
+
+/* Whether the attribute of that name is the item. False without memory, too. */
+bool zs_is_item_of(const zs_json *attributes, const char *name, const char *item);
+/* Removes the members that may go and are not in the list as they are. False without memory. */
+bool zs_items_remove_others(zs_json *object, bool (*may_go)(const char *name), const char *const *items);
+/* Sets an item in ZS_ITEMS_ATTRIBUTE, where its name has no other meaning. */
+bool zs_item_put_aside(zs_json *attributes, const char *name, const char *value);

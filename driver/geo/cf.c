@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "geo/coordinates.h"
 #include "geo/crs.h"
 #include "geo/variables.h"
 #include "zarr/name.h"

@@ -10,6 +10,7 @@
 #include <cpl_string.h>
 
 #include "base/memory.h"
+#include "geo/bands.h"
 #include "geo/crs.h"
 #include "geo/variables.h"
 
@@ -115,35 +116,18 @@ static void add_text(struct proj_text *p, const char *text)
     p->size += n > 0 ? (size_t)n : 0;
 }
 
-/* A parameter: a number, or a string with one; of a list, element `index`. */
-static bool number(const zs_json *attributes, const char *name, size_t index, double *out)
-{
-    const zs_json *value = zs_json_get(attributes, name);
-    if (zs_json_is_array(value))
-        value = zs_json_at(value, index);
-    else if (index > 0)
-        return false;
-    const char *text;
-    if (zs_json_string(value, &text)) {
-        char *end;
-        *out = CPLStrtod(text, &end);
-        return end != text && isfinite(*out);
-    }
-    return zs_json_double(value, out) && isfinite(*out);
-}
-
 static void add_parameter(struct proj_text *p, const zs_json *a, const char *proj_name, const char *cf_name,
                           double fallback)
 {
     double value;
-    add(p, proj_name, number(a, cf_name, 0, &value) ? value : fallback);
+    add(p, proj_name, zs_number_at(a, cf_name, 0, &value) ? value : fallback);
 }
 
 /* A parameter that CF demands. */
 static void add_demanded(struct proj_text *p, const zs_json *a, const char *proj_name, const char *cf_name)
 {
     double value;
-    if (number(a, cf_name, 0, &value))
+    if (zs_number_at(a, cf_name, 0, &value))
         add(p, proj_name, value);
     else
         p->lacks = cf_name;
@@ -154,22 +138,22 @@ static void add_demanded(struct proj_text *p, const zs_json *a, const char *proj
 static void add_figure(struct proj_text *p, const zs_json *a)
 {
     double radius, semi_minor, inverse_flattening, meridian;
-    if (number(a, "semi_major_axis", 0, &radius) && radius > 0) {
-        if (number(a, "inverse_flattening", 0, &inverse_flattening) && inverse_flattening > 0) {
+    if (zs_number_at(a, "semi_major_axis", 0, &radius) && radius > 0) {
+        if (zs_number_at(a, "inverse_flattening", 0, &inverse_flattening) && inverse_flattening > 0) {
             add(p, "a", radius);
             add(p, "rf", inverse_flattening);
-        } else if (number(a, "semi_minor_axis", 0, &semi_minor) && semi_minor > 0 && semi_minor != radius) {
+        } else if (zs_number_at(a, "semi_minor_axis", 0, &semi_minor) && semi_minor > 0 && semi_minor != radius) {
             add(p, "a", radius);
             add(p, "b", semi_minor);
         } else {
             add(p, "R", radius);
         }
-    } else if (number(a, "earth_radius", 0, &radius) && radius > 0) {
+    } else if (zs_number_at(a, "earth_radius", 0, &radius) && radius > 0) {
         add(p, "R", radius);
     } else {
         add_text(p, "+datum=WGS84");
     }
-    if (number(a, "longitude_of_prime_meridian", 0, &meridian) && meridian != 0)
+    if (zs_number_at(a, "longitude_of_prime_meridian", 0, &meridian) && meridian != 0)
         add(p, "pm", meridian);
 }
 
@@ -226,8 +210,8 @@ static void add_meridian(struct proj_text *p, const zs_json *a, const char *proj
     static const char *const others[] = {"longitude_of_central_meridian", "longitude_of_projection_origin",
                                          "straight_vertical_longitude_from_pole"};
     double value;
-    for (int i = 0; i < 3 && !number(a, cf_name, 0, &value); i++)
-        if (number(a, others[i], 0, &value))
+    for (int i = 0; i < 3 && !zs_number_at(a, cf_name, 0, &value); i++)
+        if (zs_number_at(a, others[i], 0, &value))
             cf_name = others[i];
     add_demanded(p, a, proj_name, cf_name);
 }
@@ -236,7 +220,7 @@ static void add_projection(struct proj_text *p, const zs_json *a, const struct p
 {
     const unsigned takes = projection->takes;
     double factor, parallel = 0;
-    const bool has_parallel = number(a, "standard_parallel", 0, &parallel);
+    const bool has_parallel = zs_number_at(a, "standard_parallel", 0, &parallel);
     add_text(p, projection->text);
     if ((takes & POLE) != 0 && has_parallel)
         add_parameter(p, a, "lat_0", "latitude_of_projection_origin", copysign(90, parallel));
@@ -251,12 +235,12 @@ static void add_projection(struct proj_text *p, const zs_json *a, const struct p
     }
     if ((takes & PARALLELS) != 0) {
         add_demanded(p, a, "lat_1", "standard_parallel");
-        add(p, "lat_2", number(a, "standard_parallel", 1, &factor) ? factor : parallel);
+        add(p, "lat_2", zs_number_at(a, "standard_parallel", 1, &factor) ? factor : parallel);
     }
     if ((takes & PARALLEL) != 0 && has_parallel)
         add(p, "lat_ts", parallel);
-    else if ((takes & (PARALLEL | FACTOR)) != 0 && (number(a, "scale_factor_at_central_meridian", 0, &factor) ||
-                                                    number(a, "scale_factor_at_projection_origin", 0, &factor)))
+    else if ((takes & (PARALLEL | FACTOR)) != 0 && (zs_number_at(a, "scale_factor_at_central_meridian", 0, &factor) ||
+                                                    zs_number_at(a, "scale_factor_at_projection_origin", 0, &factor)))
         add(p, "k_0", factor);
     else if ((takes & FACTOR) != 0)
         add(p, "k_0", 1);
@@ -274,7 +258,7 @@ static OGRSpatialReferenceH from_parameters(const zs_json *a, const char *name, 
         add_text(&p, "+proj=longlat");
     } else if (strcmp(name, "rotated_latitude_longitude") == 0) {
         double pole = 0;
-        if (!number(a, "grid_north_pole_longitude", 0, &pole))
+        if (!zs_number_at(a, "grid_north_pole_longitude", 0, &pole))
             p.lacks = "grid_north_pole_longitude";
         add_text(&p, "+proj=ob_tran +o_proj=longlat");
         add_parameter(&p, a, "o_lon_p", "north_pole_grid_longitude", 0);
@@ -319,7 +303,7 @@ OGRSpatialReferenceH zs_crs_from_grid_mapping(const zs_json *attributes, const c
     const char *text;
     double code;
     for (size_t i = 0; i < sizeof known / sizeof known[0] && srs == NULL; i++) {
-        if (known[i].is_epsg && number(attributes, known[i].name, 0, &code) && code >= 1 && code <= 1e6)
+        if (known[i].is_epsg && zs_number_at(attributes, known[i].name, 0, &code) && code >= 1 && code <= 1e6)
             srs = zs_crs_from_epsg((int64_t)code);
         else if ((text = zs_json_text(attributes, known[i].name, NULL)) != NULL)
             srs = known[i].read(text);
@@ -436,37 +420,25 @@ enum zs_status zs_write_grid_mapping(zs_json *attributes, const struct zs_georef
     return ok ? ZS_OK : zs_fail_memory(err);
 }
 
-static bool is_word(const char *text, size_t n, const char *word)
-{
-    return word != NULL && strlen(word) == n && memcmp(text, word, n) == 0;
-}
-
-/* A list (taken over) with one more word. */
-static char *longer_list(char *list, const char *word, size_t n)
-{
-    char *longer = zs_format("%s%s%.*s", list, list[0] != '\0' ? " " : "", (int)n, word);
-    free(list);
-    return longer;
-}
-
 /* `coordinates` without two words, either of which may be NULL, and with another, or none. */
 static bool change_coordinates(zs_json *attributes, const char *without, const char *nor, const char *with)
 {
-    char *text = zs_strdup("");
-    const char *word = zs_json_text(attributes, "coordinates", "");
-    for (size_t n; *word != '\0' && text != NULL; word += n) {
-        word += strspn(word, " ");
-        n = strcspn(word, " ");
-        if (n > 0 && !is_word(word, n, without) && !is_word(word, n, nor))
-            text = longer_list(text, word, n);
-    }
-    if (text != NULL && with != NULL)
-        text = longer_list(text, with, strlen(with));
-    bool ok = text != NULL;
+    struct zs_buffer text = {0};
+    const char *list = zs_json_text(attributes, "coordinates", "");
+    char word[1024];
+    bool ok = true;
+    while (ok && (list = zs_next_word(list, word, sizeof word)) != NULL)
+        if ((without == NULL || strcmp(word, without) != 0) && (nor == NULL || strcmp(word, nor) != 0))
+            ok = zs_buffer_append(&text, word, strlen(word), NULL) == ZS_OK &&
+                 zs_buffer_append(&text, " ", 1, NULL) == ZS_OK;
+    ok = ok && zs_buffer_append(&text, with != NULL ? with : "", with != NULL ? strlen(with) : 0, NULL) == ZS_OK;
+    if (ok && with == NULL && text.size > 0)
+        text.size--; /* the last space */
+    ok = ok && zs_buffer_append(&text, "", 1, NULL) == ZS_OK;
     zs_json_remove(attributes, "coordinates");
-    if (ok && text[0] != '\0')
-        ok = zs_json_add_string(attributes, "coordinates", text) != NULL;
-    free(text);
+    if (ok && text.size > 1)
+        ok = zs_json_add_string(attributes, "coordinates", (const char *)text.data) != NULL;
+    zs_buffer_free(&text);
     return ok;
 }
 

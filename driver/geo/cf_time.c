@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "geo/scope.h"
+#include "geo/conventions.h"
 
 #define SECONDS_PER_DAY ((int64_t)86400)
 #define NANO ((int64_t)1000000000)

@@ -121,6 +121,15 @@ void zs_convention_remove_members(const struct zs_convention *convention, zs_jso
     }
 }
 
+bool zs_set_doubles(zs_json *object, const char *name, const double *values, size_t n)
+{
+    zs_json *list = zs_json_set(object, name, zs_json_new_array());
+    bool ok = list != NULL;
+    for (size_t i = 0; i < n && ok; i++)
+        ok = zs_json_add_double(list, NULL, values[i]) != NULL;
+    return ok;
+}
+
 void zs_georef_remove(zs_json *attributes)
 {
     for (const struct zs_convention *const *c = zs_conventions; *c != NULL; c++)

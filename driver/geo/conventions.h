@@ -4,11 +4,112 @@
 #pragma once
 
 #include "geo/georef.h"
-#include "geo/multiscales.h"
-#include "geo/scope.h"
-#include "geo/write.h"
 
 struct zs_healpix;
+
+/* ---- Where members that speak of an array may stand: on itself, its groups, and the multiscales entries that name it
+ * (scope.c). Sources: zarr-conventions-spec (registration), proj, spatial, multiscales (FORMATS 4.1-4.4) ---- */
+
+/* ASCII only: attribute values of conventions are ASCII, and tolower() depends on the locale. */
+bool zs_equals_ignoring_case(const char *a, const char *b);
+
+/* Walks a list of names separated by white space: copies the next one (cut at capacity) and returns the rest, or NULL
+ * at its end. */
+const char *zs_next_word(const char *list, char *word, size_t capacity);
+/* Whether a list of words (NULL: none) has a name; with_keys: also as a key of CF's long form, "crs: x y". */
+bool zs_has_word(const char *list, const char *name, bool with_keys);
+
+/* Groups looked at above an array: its own, and as many above as a pyramid's nested assets need; then the root, where
+ * some writers declare the conventions of the whole store. More would cost requests. */
+#define ZS_MAX_GROUPS 4
+
+enum zs_source_kind {
+    ZS_SOURCE_ARRAY, /* the array's attributes */
+    ZS_SOURCE_ENTRY, /* the multiscales entry that names the array or its group */
+    ZS_SOURCE_GROUP  /* attributes of its group, or of the group with that multiscales */
+};
+struct zs_scope_source {
+    enum zs_source_kind kind;
+    const zs_json *members;
+    const struct zs_node *group; /* NULL for ZS_SOURCE_ARRAY */
+    bool has_layout;             /* ZS_SOURCE_GROUP: its members hold for the base level of its pyramid ... */
+    bool is_base;                /* ... and the array is of that level */
+};
+
+/* Where the members of the conventions about one array may stand, the most specific first. */
+struct zs_scope {
+    const struct zs_node *node;
+    struct zs_scope_source source[1 + 2 * ZS_MAX_GROUPS];
+    int sources;
+    const struct zs_node *group[ZS_MAX_GROUPS]; /* nearest first */
+    int groups;
+};
+void zs_scope_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_scope *scope);
+
+/* Member `name` of source number `source`, or of those less specific: a multiscales entry leaves to its group what is
+ * common to all. */
+const zs_json *zs_scope_inherited(const struct zs_scope *scope, int source, const char *name);
+
+/* A named variable in the nearest of the scope's groups that has it, or the one at a path (CF 2.7) from `from`, the
+ * group whose attribute has the name (NULL: the array's own group); NULL when there is none. */
+const struct zs_node *zs_scope_array(struct zs_hierarchy *hierarchy, const struct zs_scope *scope,
+                                     const struct zs_node *from, const char *name, bool *in_own_group);
+
+/* ---- Levels of a pyramid as a group's attributes list them (multiscales.c): the multiscales convention (FORMATS 4.4),
+ * the tile matrices of the GeoZarr 0.4 draft, and what other conventions list (OME-NGFF) ---- */
+
+/* Published pyramids have a dozen levels; a longer list is cut. */
+#define ZS_MAX_LAYOUT_LEVELS 64
+
+struct zs_layout_level {
+    const char *asset;        /* path below the group, of a group or an array; "" is the group itself */
+    const char *derived_from; /* NULL where not declared */
+    const zs_json *entry;     /* the object that declares the level */
+};
+struct zs_layout {
+    struct zs_layout_level level[ZS_MAX_LAYOUT_LEVELS];
+    int count;
+    bool is_ome;     /* assets are arrays, entries have coordinateTransformations */
+    bool is_foreign; /* not the list of the multiscales convention, which is the one that this driver changes */
+    const zs_json *transforms; /* OME: those of the whole image, applied after the level's; else NULL */
+    /* Where zs_layout_next() goes on: */
+    const zs_json *attributes;
+    int convention;       /* number in the table */
+    const zs_json *image; /* the object that was read last by it; NULL before the first */
+};
+
+/* Reads the first pyramid of a group's attributes (that of the multiscales convention, then come images of OME and
+ * ndpyramid), and
+ * the one after it, in its place. False when there is no such one. Strings are borrowed. */
+bool zs_layout_first(const zs_json *attributes, struct zs_layout *layout);
+bool zs_layout_next(struct zs_layout *layout);
+
+/* For conventions: adds the levels that a list of objects names by their member `asset_name`. False when there are
+ * none. */
+bool zs_layout_add_levels(struct zs_layout *layout, const zs_json *entries, const char *asset_name);
+
+/* The level that is the array at `path`, or the group that holds it; -1 when none is. `path` is relative to the
+ * group. */
+int zs_layout_find(const struct zs_layout *layout, const char *path);
+
+/* Whether level `a` is derived from level `b`, directly or through others. */
+bool zs_layout_is_derived(const struct zs_layout *layout, int a, int b);
+
+/* The counterpart of the array `like` at a level: the asset itself, or the array of the same name in it; NULL when
+ * there is none of as many dimensions. */
+const struct zs_node *zs_level_array(struct zs_hierarchy *hierarchy, const struct zs_node *group,
+                                     const struct zs_layout_level *level, const struct zs_node *like);
+
+/* Size of a level: that of its array; where that is not there, that in its entry; else by the factor in its name
+ * (ovr_<N>x) from the size of `like`, of the base. False when it is not known. */
+bool zs_level_size(struct zs_hierarchy *hierarchy, const struct zs_node *group, const struct zs_layout_level *level,
+                   const struct zs_node *like, struct zs_axes axes, uint64_t *width, uint64_t *height);
+
+/* Whether a group's name is ovr_<N>x, as GDAL 3.13 and this driver name overviews, or ovr_<N>x_<K>, where that name
+ * was taken; *factor is N. */
+bool zs_is_overview_group(const char *name, int *factor);
+
+/* ---- The table ---- */
 
 /* How much the metadata of a convention count. All conventions are asked for what has the first priority, then all for
  * the second, and so on. Within one priority the order of the table counts. georef.h lists the result. */
@@ -89,6 +190,9 @@ void zs_georef_remove(zs_json *attributes);
 /* Whether an attribute of this name georeferences its array. */
 bool zs_is_georef_attribute(const char *name);
 
+/* Sets a member to a list of numbers; false without memory. */
+bool zs_set_doubles(zs_json *object, const char *name, const double *values, size_t n);
+
 /* ---- Conventions, each in the file of its name, and what others use of them ---- */
 
 /* dggs (zarr-conventions/dggs; FORMATS 7.2): what of a sphere's cells an array holds. Of its grids HEALPix is read, by
@@ -101,6 +205,8 @@ extern const struct zs_convention zs_gdal_members;
 /* Writes those that an array has: CRS and transform; and the transform of one that names no dimensions, for which other
  * conventions ask. */
 enum zs_status zs_gdal_members_write(zs_json *attributes, const struct zs_georef_out *geo, struct zs_error *err);
+
+extern const struct zs_convention zs_multiscales;
 
 /* OME-NGFF 0.5 (and 0.4, without `ome`): images as pyramids, coordinate transformations. */
 extern const struct zs_convention zs_ome;

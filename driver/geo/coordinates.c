@@ -1,4 +1,4 @@
-#include "geo/coordinates.h"
+#include "geo/variables.h"
 
 #include <float.h>
 #include <math.h>
@@ -8,11 +8,9 @@
 #include "array/array.h"
 #include "base/checked.h"
 #include "base/memory.h"
-#include "geo/band_properties.h"
+#include "geo/bands.h"
 #include "geo/conventions.h"
-#include "geo/scope.h"
 #include "geo/crs.h"
-#include "geo/variables.h"
 #include "zarr/name.h"
 
 /* Coordinates are looked through so many at a time (8 MiB of doubles). */

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
+#include "geo/georef.h"
 #include "geo/healpix.h"
-#include "geo/write.h"
 
 #define DGGS "dggs"
 
@@ -19,27 +19,14 @@ static const zs_json *object_of(const struct zs_scope *scope)
     return below != NULL && strchr(below, '/') == NULL && zs_json_is_object(attribute) ? attribute : NULL;
 }
 
-/* Both spellings of semi-major and semi-minor occur. */
-static bool number(const zs_json *object, const char *name, const char *other, double *value)
-{
-    return zs_json_double(zs_json_get(object, name), value) || zs_json_double(zs_json_get(object, other), value);
-}
-
 static bool set_ellipsoid(const zs_json *ellipsoid, struct zs_healpix *found)
 {
     const char *name = NULL;
-    double major = 0, minor = 0, flattening = 0;
     if (ellipsoid == NULL || zs_json_typeof(ellipsoid) == ZS_JSON_NULL)
         return true; /* the sphere that was set */
-    if (zs_json_string(ellipsoid, &name))
-        return zs_healpix_set_ellipsoid(found, name, 0, 0);
-    zs_json_string(zs_json_get(ellipsoid, "name"), &name);
-    if (!number(ellipsoid, "semimajor_axis", "semi_major_axis", &major))
-        (void)number(ellipsoid, "radius", "earth_radius", &major);
-    if (!number(ellipsoid, "inverse_flattening", "inverseflattening", &flattening) &&
-        number(ellipsoid, "semiminor_axis", "semi_minor_axis", &minor) && minor > 0 && minor < major)
-        flattening = major / (major - minor);
-    return zs_healpix_set_ellipsoid(found, name, major, flattening);
+    if (!zs_json_string(ellipsoid, &name))
+        zs_json_string(zs_json_get(ellipsoid, "name"), &name);
+    return zs_healpix_take_ellipsoid(found, ellipsoid, name);
 }
 
 /* The variable of cell numbers, beside the array or in the group with the dggs members. False: it is not there. */

@@ -1,4 +1,4 @@
-#include "geo/dimensions.h"
+#include "geo/attributes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,6 @@
 #include "geo/cf.h"
 #include "geo/cf_time.h"
 #include "geo/conventions.h"
-#include "geo/coordinates.h"
 #include "geo/crs.h"
 #include "geo/variables.h"
 #include "zarr/name.h"

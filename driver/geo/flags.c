@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "geo/scope.h"
+#include "geo/conventions.h"
 
 /* ---- Lists of words ---- */
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "geo/coordinates.h"
+#include "geo/variables.h"
 
 static const char MEASUREMENTS[] = "measurements";
 

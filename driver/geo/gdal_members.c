@@ -4,7 +4,7 @@
 
 #include <cpl_conv.h>
 
-#include "geo/band_properties.h"
+#include "geo/bands.h"
 #include "geo/crs.h"
 
 #define GEOTRANSFORM "gdal:geotransform"
@@ -39,11 +39,8 @@ enum zs_status zs_gdal_members_write(zs_json *attributes, const struct zs_georef
     bool ok = true;
     if (!geo->keeps_transform)
         zs_json_remove(attributes, GEOTRANSFORM);
-    if (!geo->keeps_transform && geo->has_transform && (had_transform || geo->dim_x == NULL)) {
-        zs_json *list = zs_json_add_array(attributes, GEOTRANSFORM);
-        for (int i = 0; i < 6 && ok; i++)
-            ok = zs_json_add_double(list, NULL, geo->transform[i]) != NULL;
-    }
+    if (!geo->keeps_transform && geo->has_transform && (had_transform || geo->dim_x == NULL))
+        ok = zs_set_doubles(attributes, GEOTRANSFORM, geo->transform, 6);
     if (zs_json_get(attributes, "_CRS") != NULL && !geo->keeps_srs) {
         char *wkt = geo->srs != NULL ? zs_crs_to_wkt(geo->srs, "FORMAT=WKT2_2019") : NULL;
         zs_json_remove(attributes, "_CRS");

@@ -18,8 +18,7 @@
 
 #include <ogr_srs_api.h>
 
-#include "geo/axes.h"
-#include "zarr/hierarchy.h"
+#include "geo/bands.h"
 
 #define ZS_REGISTRATION_ATTRIBUTE "AREA_OR_POINT" /* "Point" or "Area" */
 
@@ -82,3 +81,118 @@ enum zs_status zs_gcps_read(struct zs_hierarchy *hierarchy, const struct zs_node
 
 /* Makes them those that the attributes of an array declare; with count 0 they declare none. */
 enum zs_status zs_gcps_write(zs_json *attributes, const struct zs_gcps *gcps, struct zs_error *err);
+
+/* ---- Writing: `spatial:` and `proj:` for web clients and GDAL 3.13, CF grid_mapping and coordinate variables for
+ * xarray and rioxarray, `multiscales` for overviews (FORMATS 4.1-4.5). Each is in the file of its convention.
+ *
+ * All functions add to attributes that the caller owns, replacing members of the same name, and fail only without
+ * memory. A layout that GDAL 3.13, xarray and this driver all understand: the array (`band`, for instance) with the
+ * attributes of zs_write_spatial_proj(), zs_write_nodata() and "grid_mapping": "spatial_ref"; beside it `x`, `y` (pixel
+ * centres; not when rotated) and the 0-d `spatial_ref`; overviews in groups ovr_2x/band ... ; on the group
+ * zs_write_multiscales() with the paths "band", "ovr_2x", "ovr_4x". ---- */
+
+/* The georeferencing of a raster, as it is written. */
+struct zs_georef_out {
+    bool has_transform;
+    double transform[6]; /* GDAL's order, pixel corners */
+    bool pixel_is_point;
+    OGRSpatialReferenceH srs; /* NULL when unknown; borrowed */
+    uint64_t width, height;
+    const char *dim_x, *dim_y; /* dimension names; NULL where the array does not name both */
+    /* of the array, for multiscales: all dimensions and which are X and Y; ndim 0 is (Y, X) */
+    int ndim, x, y;
+    const char *brief; /* the CRS's code, of an overview whose base and multiscales have the rest; or NULL; borrowed */
+    bool keeps_transform, keeps_srs; /* it is the one that is there: of it nothing is written */
+};
+
+/* Adds spatial:dimensions, spatial:transform, spatial:shape, spatial:bbox, spatial:registration, proj:code (when the
+ * CRS has an authority code that stands for it exactly) or proj:wkt2 and proj:projjson, and the zarr_conventions
+ * entries, to the attributes of an array or group. Members of that kind already there are replaced or removed. With
+ * pixel_is_point, spatial:registration is "node" and transform and bbox are those of pixel centres, as the convention
+ * has it. A group declares the conventions in full, an array in short. Members of spatial: stay as they are with
+ * keeps_transform, those of proj: with keeps_srs; the former are not written without names of dimensions, which the
+ * convention wants. */
+enum zs_status zs_write_spatial_proj(zs_json *attributes, const struct zs_georef_out *geo, bool is_group,
+                                     struct zs_error *err);
+
+/* Adds the `multiscales` convention to a group: level i has asset paths[i] (below the group), size widths[i] x
+ * heights[i]; level 0 is the base, from which each level's spatial:transform follows, and each level is derived from
+ * the one before. `resampling` may be NULL. With geo->dim_x NULL only the plain multiscales members are written. levels
+ * 0 removes the convention. */
+enum zs_status zs_write_multiscales(zs_json *group_attributes, const struct zs_georef_out *geo, size_t levels,
+                                    const char *const *paths, const uint64_t *widths, const uint64_t *heights,
+                                    const char *resampling, struct zs_error *err);
+
+/* Attributes of the 0-d `spatial_ref` variable: crs_wkt (of a CRS without an authority's code, which WKT 1 may tell
+ * less well, in WKT 2, and spatial_ref in WKT 1), CF parameters that are common and simple (grid_mapping_name where
+ * known), GeoTransform. In brief spatial_ref with the code alone, all that xarray needs. */
+enum zs_status zs_write_grid_mapping(zs_json *attributes, const struct zs_georef_out *geo, struct zs_error *err);
+
+/* Makes the grid mapping variable `name` the array's: `grid_mapping`, and a word of `coordinates`, without which xarray
+ * does not take it for a coordinate by default (decode_coords="all" does), and rioxarray finds no CRS. Or only the
+ * latter: of a variable in brief, from which GDAL 3.13 would make no CRS. Or neither. */
+enum zs_mapping { ZS_MAPPING_NONE, ZS_MAPPING_COORDINATE, ZS_MAPPING_NAMED };
+enum zs_status zs_write_grid_mapping_name(zs_json *attributes, const char *name, enum zs_mapping how,
+                                          struct zs_error *err);
+
+/* Attributes of a coordinate variable: standard_name, long_name, units, axis; in brief without names. Those of X with
+ * `is_x`, else of Y. */
+enum zs_status zs_write_coordinate(zs_json *attributes, const struct zs_georef_out *geo, bool is_x,
+                                   struct zs_error *err);
+
+/* Makes a group's arrays along `dimension` HEALPix cells, by the dggs convention: those that the array `coordinate`
+ * lists, or where that is NULL all of them. */
+struct zs_healpix;
+enum zs_status zs_write_dggs(zs_json *attributes, const struct zs_healpix *healpix, const char *dimension,
+                             const char *coordinate, struct zs_error *err);
+
+/* ---- The georeferencing of one array in the conventions that its store uses (georef_write.c), for raster/ ---- */
+
+/* The conventions that georeference an array. */
+struct zs_georef_conventions {
+    bool spatial_proj;       /* members of spatial: and proj: on the array, its groups or multiscales entries */
+    bool cf;                 /* a grid mapping, or coordinate variables of X and Y */
+    bool is_default;         /* the store uses none, so all of them */
+    bool is_brief;           /* an overview in spatial: and CF, the former in its multiscales entry alone */
+    const char *mapping_name; /* of the grid mapping variable; borrowed */
+};
+
+/* Finds what the array's store uses; everything where it uses nothing. `mapping_name` is borrowed from a node. */
+void zs_georef_conventions_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
+                                struct zs_georef_conventions *conventions);
+
+/* The georeferencing of the array, to be written. Borrows from the arguments. */
+struct zs_georef_out zs_georef_out_make(const struct zs_node *node, struct zs_axes axes,
+                                        const struct zs_georef *georef);
+
+/* Calls X and Y as the array does, where it names both: georeferencing for another level of a pyramid does not have
+ * that level's dimensions yet. */
+void zs_georef_out_name_dimensions(struct zs_georef_out *geo, const struct zs_node *node, struct zs_axes axes);
+
+/* Whether spatial: declares the array's registration (AREA_OR_POINT), with a transform or without; else it is a plain
+ * attribute (ZS_REGISTRATION_ATTRIBUTE). */
+bool zs_georef_has_registration(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
+                                bool has_transform);
+
+/* Returns the attributes that georeference an array as a text, to compare arrays by: equal whatever their order, empty
+ * when there are none. Leaves out coordinate variables. NULL without memory, freed with free(). */
+char *zs_georef_text(const zs_json *attributes);
+
+/* Coordinates and the grid mapping beside an array: written once for all arrays that share them. */
+struct zs_georef_shared {
+    bool is_written; /* in CF; else nothing is */
+    bool has_all, has_mapping; /* they hold what they should: a name may be taken by a variable of another kind */
+};
+
+/* Writes it: attributes of the array, and the grid mapping and coordinate variables in its group, made where they are
+ * missing, unless *shared has them (NULL: it has not). Where one cannot be made, because its name is invalid or taken,
+ * the present node stays and spatial: and proj: declare the georeferencing. With is_brief the array has spatial: only
+ * where CF alone would not do for GDAL 3.13, which reads neither a transform from one pixel nor a rotation, and the CRS
+ * by its code only. Documents change in memory (zs_hierarchy_flush()), values of coordinates in the store. */
+enum zs_status zs_georef_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
+                               const struct zs_georef_conventions *conventions, const struct zs_georef_out *geo,
+                               struct zs_georef_shared *shared, struct zs_error *err);
+/* The attributes of the array alone, of one that is not in the hierarchy yet: as zs_georef_write() of one beside it. */
+enum zs_status zs_georef_write_attributes(zs_json *attributes, const struct zs_georef_conventions *conventions,
+                                          const struct zs_georef_out *geo, const struct zs_georef_shared *shared,
+                                          struct zs_error *err);

@@ -1,11 +1,11 @@
-#include "geo/write.h"
+#include "geo/georef.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "geo/axes.h"
-#include "geo/band_properties_json.h"
+#include "geo/bands.h"
 #include "geo/cf.h"
 #include "geo/conventions.h"
 #include "geo/crs.h"

@@ -9,8 +9,8 @@
 
 #include "geo/cf.h"
 #include "geo/conventions.h"
-#include "geo/coordinates.h"
 #include "geo/crs.h"
+#include "geo/variables.h"
 
 #define DEFAULT_RADIUS 6370997.0 /* dggs: without an ellipsoid */
 #define WGS84_SEMI_MAJOR 6378137.0
@@ -35,6 +35,24 @@ bool zs_healpix_set_ellipsoid(struct zs_healpix *healpix, const char *name, doub
     healpix->inverse_flattening = isfinite(inverse_flattening) ? inverse_flattening : 0;
     return semi_major >= 1 && semi_major < 1e9 &&
            (healpix->inverse_flattening == 0 || healpix->inverse_flattening > 1);
+}
+
+bool zs_healpix_take_ellipsoid(struct zs_healpix *healpix, const zs_json *members, const char *name)
+{
+    /* Both spellings of each occur. */
+    static const char *const majors[] = {"semi_major_axis", "semimajor_axis", "earth_radius", "radius"};
+    static const char *const minors[] = {"semi_minor_axis", "semiminor_axis"};
+    static const char *const flattenings[] = {"inverse_flattening", "inverseflattening"};
+    double major = 0, minor = 0, flattening = 0;
+    for (int i = 0; i < 4 && major == 0; i++)
+        zs_json_double(zs_json_get(members, majors[i]), &major);
+    for (int i = 0; i < 2; i++) {
+        zs_json_double(zs_json_get(members, minors[i]), &minor);
+        zs_json_double(zs_json_get(members, flattenings[i]), &flattening);
+    }
+    if (flattening == 0 && minor > 0 && minor < major)
+        flattening = major / (major - minor);
+    return zs_healpix_set_ellipsoid(healpix, name, major, flattening);
 }
 
 int zs_healpix_order_of(uint64_t side)
@@ -142,20 +160,16 @@ static bool take_order(const zs_json *attributes, struct zs_healpix *found)
     return found->order >= 0;
 }
 
+/* A name that is not known is none: then the sphere is the default. */
 static bool take_ellipsoid(const zs_json *attributes, struct zs_healpix *found)
 {
-    double major = 0, minor = 0, flattening = 0;
+    const bool has_size = zs_json_get(attributes, "semi_major_axis") != NULL ||
+                          zs_json_get(attributes, "earth_radius") != NULL;
     const char *name = zs_json_text(attributes, "reference_ellipsoid_name", NULL);
-    if (!zs_json_double(zs_json_get(attributes, "semi_major_axis"), &major))
-        zs_json_double(zs_json_get(attributes, "earth_radius"), &major);
-    if (!zs_json_double(zs_json_get(attributes, "inverse_flattening"), &flattening) &&
-        zs_json_double(zs_json_get(attributes, "semi_minor_axis"), &minor) && minor > 0 && minor < major)
-        flattening = major / (major - minor);
-    if (major == 0 && (name == NULL || !zs_healpix_set_ellipsoid(found, name, 0, 0))) {
+    const bool is_one = (has_size || name != NULL) && zs_healpix_take_ellipsoid(found, attributes, name);
+    if (!is_one && !has_size)
         zs_healpix_set_default_sphere(found);
-        return true;
-    }
-    return major == 0 || zs_healpix_set_ellipsoid(found, name, major, flattening);
+    return is_one || !has_size;
 }
 
 /* A variable of cell numbers that `coordinates` names; by its standard name. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "geo/band_properties_json.h"
+#include "geo/bands.h"
 
 bool zs_is_item_name(const char *name)
 {

@@ -14,9 +14,9 @@
 
 #include "array/array.h"
 #include "base/memory.h"
-#include "geo/band_properties.h"
+#include "geo/bands.h"
 #include "geo/cf_time.h"
-#include "geo/coordinates.h"
+#include "geo/variables.h"
 
 /* Longest text of an element, with its end. */
 #define ZS_LABEL_SIZE 64

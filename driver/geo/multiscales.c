@@ -1,11 +1,11 @@
-#include "geo/multiscales.h"
+#include "geo/conventions.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/memory.h"
-#include "geo/conventions.h"
+#include "geo/variables.h"
 
 /* ---- Reading ---- */
 
@@ -178,29 +178,21 @@ static bool add_level(zs_json *layout, const struct zs_georef_out *geo, size_t i
     zs_json *transform = zs_json_add_object(e, "transform");
     /* One number per dimension: GDAL 3.13 and xarray's pyramids have it so for arrays of more than two. */
     const int ndim = geo->ndim > 0 ? geo->ndim : 2, x = geo->ndim > 0 ? geo->x : 1, y = geo->ndim > 0 ? geo->y : 0;
-    zs_json *scale = zs_json_add_array(transform, "scale");
+    double scale[ZS_MAX_NDIM], translation[ZS_MAX_NDIM] = {0};
     for (int d = 0; d < ndim; d++)
-        zs_json_add_double(scale, NULL,
-                           index == 0 ? 1.0
-                           : d == y   ? (double)heights[index - 1] / (double)heights[index]
-                           : d == x   ? (double)widths[index - 1] / (double)widths[index]
-                                      : 1.0);
-    zs_json *translation = zs_json_add_array(transform, "translation");
-    bool ok = translation != NULL;
-    for (int d = 0; d < ndim && ok; d++)
-        ok = zs_json_add_double(translation, NULL, 0.0) != NULL;
-    if (ok && geo->dim_x != NULL) {
-        struct zs_georef_out level = *geo;
-        level.width = widths[index];
-        level.height = heights[index];
-        const double across = (double)widths[0] / (double)widths[index],
-                     down = (double)heights[0] / (double)heights[index];
-        const double scales[6] = {1, across, down, 1, across, down};
-        for (int k = 0; k < 6; k++)
-            level.transform[k] *= scales[k];
-        ok = zs_spatial_write_level(e, &level);
+        scale[d] = 1;
+    if (index > 0) {
+        scale[y] = (double)heights[index - 1] / (double)heights[index];
+        scale[x] = (double)widths[index - 1] / (double)widths[index];
     }
-    return ok;
+    if (!zs_set_doubles(transform, "scale", scale, (size_t)ndim) ||
+        !zs_set_doubles(transform, "translation", translation, (size_t)ndim))
+        return false;
+    struct zs_georef_out base = *geo;
+    base.width = widths[0];
+    base.height = heights[0];
+    const struct zs_georef_out level = zs_georef_at_size(&base, widths[index], heights[index]);
+    return geo->dim_x == NULL || zs_spatial_write_level(e, &level);
 }
 
 /* Adds the members of the multiscales there were that are not ours. */

@@ -1,9 +1,8 @@
-#include "geo/scope.h"
+#include "geo/conventions.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "geo/multiscales.h"
 
 bool zs_equals_ignoring_case(const char *a, const char *b)
 {

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "geo/coordinates.h"
-#include "geo/dimensions.h"
+#include "geo/attributes.h"
+#include "geo/variables.h"
 
 static const char *const known[] = {"dimensions", "transform", "transform_type", "bbox", "shape", "registration", NULL};
 
@@ -235,12 +235,8 @@ static void convention_transform(const struct zs_georef_out *geo, double *transf
 
 static bool add_transform(zs_json *object, const double *transform)
 {
-    zs_json *a = zs_json_add_array(object, "spatial:transform");
     const double order[6] = {transform[1], transform[2], transform[0], transform[4], transform[5], transform[3]};
-    bool ok = true;
-    for (int i = 0; i < 6; i++)
-        ok &= zs_json_add_double(a, NULL, order[i]) != NULL;
-    return ok;
+    return zs_set_doubles(object, "spatial:transform", order, 6);
 }
 
 static bool add_shape(zs_json *object, uint64_t height, uint64_t width)
@@ -265,11 +261,8 @@ static bool add_bbox(zs_json *object, const struct zs_georef_out *geo, const dou
             high[i] = fmax(high[i], at[i]);
         }
     }
-    zs_json *a = zs_json_add_array(object, "spatial:bbox");
-    zs_json_add_double(a, NULL, low[0]);
-    zs_json_add_double(a, NULL, low[1]);
-    zs_json_add_double(a, NULL, high[0]);
-    return zs_json_add_double(a, NULL, high[1]) != NULL;
+    const double box[4] = {low[0], low[1], high[0], high[1]};
+    return zs_set_doubles(object, "spatial:bbox", box, 4);
 }
 
 static bool add_dimensions(zs_json *object, const struct zs_georef_out *geo)

@@ -20,10 +20,9 @@
 
 #include "array/array.h"
 #include "geo/axes.h"
-#include "geo/band_properties.h"
+#include "geo/bands.h"
 #include "geo/georef.h"
 #include "geo/healpix.h"
-#include "geo/write.h"
 #include "raster/healpix_read.h"
 #include "raster/slices.h"
 #include "zarr/document.h"

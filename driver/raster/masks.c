@@ -5,7 +5,6 @@
 
 #include "base/memory.h"
 #include "geo/conventions.h"
-#include "geo/scope.h"
 #include "geo/variables.h"
 #include "zarr/make.h"
 

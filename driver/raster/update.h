@@ -12,7 +12,7 @@
 #include <ogr_srs_api.h>
 
 #include "geo/axes.h"
-#include "geo/band_properties.h"
+#include "geo/bands.h"
 #include "geo/georef.h"
 #include "geo/healpix.h"
 #include "zarr/document.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "geo/multiscales.h"
+#include "geo/conventions.h"
 #include "validate/validate_private.h"
 #include "zarr/document.h"
 

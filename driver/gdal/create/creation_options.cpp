@@ -8,7 +8,7 @@
 
 extern "C"
 {
-#include "geo/coordinates.h"
+#include "geo/variables.h"
 }
 
 /* ---- Shapes ---- */

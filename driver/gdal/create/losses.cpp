@@ -12,8 +12,8 @@
 extern "C"
 {
 #include "geo/cf.h"
-#include "geo/coordinates.h"
-#include "geo/scope.h"
+#include "geo/conventions.h"
+#include "geo/variables.h"
 }
 
 /* ---- What a virtual source is read from ---- */

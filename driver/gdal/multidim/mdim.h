@@ -11,15 +11,14 @@
 
 #include "gdal/connection.h"
 #include "gdal/create/creation_options.h"
-#include "gdal/handles.h"
 #include "gdal/create/target.h"
+#include "gdal/handles.h"
 #include "gdal/types.h"
 
 extern "C"
 {
 #include "array/array.h"
 #include "geo/attributes.h"
-#include "geo/dimensions.h"
 }
 
 /* ---- Elements of arrays: windows with steps and strides, read, written and copied (mdim_elements.cpp) ---- */

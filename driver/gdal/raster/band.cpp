@@ -8,7 +8,7 @@
 
 extern "C"
 {
-#include "geo/band_properties.h"
+#include "geo/bands.h"
 #include "geo/flags.h"
 #include "raster/pixels.h"
 }

@@ -14,7 +14,6 @@
 
 extern "C"
 {
-#include "geo/band_properties.h"
 #include "geo/bands.h"
 #include "raster/pixels.h"
 }

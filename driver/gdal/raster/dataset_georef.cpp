@@ -7,7 +7,7 @@
 
 extern "C"
 {
-#include "geo/coordinates.h"
+#include "geo/variables.h"
 #include "raster/update.h"
 }
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 
 #include "gdal/connection.h"
-#include "gdal/guard.h"
 #include "gdal/create/source_axes.h"
+#include "gdal/guard.h"
 
 extern "C"
 {
 #include "codec/chain.h"
-#include "geo/write.h"
+#include "geo/georef.h"
 #include "raster/listing.h"
 #include "raster/update.h"
 }

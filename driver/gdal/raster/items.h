@@ -9,7 +9,7 @@
 
 extern "C"
 {
-#include "geo/band_properties.h"
+#include "geo/bands.h"
 }
 
 /* The name of an item; all of a text that has no '='. */
