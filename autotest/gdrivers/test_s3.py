@@ -359,25 +359,6 @@ def test_shards_of_create_are_uploaded_in_parallel_before_the_metadata(s3, tmp_p
     gdal.RmdirRecursive("/vsimem/a.zarr")
 
 
-# ----------------------------------------------------------------------------------------------- killed replacements
-
-def test_objects_of_killed_replacements_are_removed_by_the_next_when_it_has_taken_the_place(s3):
-    array = noise(1, 200, 200)
-    made(array)
-    whole = dict(s3.objects)
-    names = [".a.zarr.0123456789abcdef.tmp", ".a.zarr.backup.tmp", ".b.zarr.0123456789abcdef.tmp"]
-    for name in names:
-        s3.objects.update({key.replace("a.zarr", name, 1): data for key, data in whole.items()})
-    gdal.VSICurlClearCache()
-    s3.refuse = lambda method, key: method == "PUT" and "/c/" in key
-    error_of(made, array ^ 255)
-    assert {key.split("/")[1] for key in s3.objects} == {"a.zarr", *names}
-    s3.refuse = lambda method, key: False
-    made(array ^ 255)
-    assert {key.split("/")[1] for key in s3.objects} == {"a.zarr", *names[1:]}
-    assert_same(read_all(open_array(PATH, "/v")), array ^ 255)
-
-
 def test_a_raster_that_took_the_place_of_another_goes_on_there(s3):
     made(noise(1, 40, 50))
     array = noise(1, 60, 70)

@@ -439,19 +439,3 @@ char **zs_staging_leftovers(const char *root)
     free(resolved);
     return l.paths.list;
 }
-
-char **zs_staging_prefixes(const char *root)
-{
-    const size_t n = directory_length(root);
-    char *parent = n > 0 ? zs_strndup(root, n - 1) : NULL, *begin = zs_format(".%s.", root + n);
-    struct zs_names names = {0}, found = {0};
-    if (parent != NULL && begin != NULL)
-        zs_vsi_find_names(parent, begin, &names);
-    for (size_t i = 0; i < names.count; i++)
-        if (is_beside(names.list[i], root + n, TEMPORARY))
-            append(&found, zs_format("%s/%s", parent, names.list[i]));
-    zs_names_free(names.list);
-    free(parent);
-    free(begin);
-    return found.list;
-}

@@ -60,10 +60,6 @@ bool zs_staging_is_path(const char *path);
  * none. Puts back an older store that a writer had moved away and not yet replaced. */
 char **zs_staging_leftovers(const char *root);
 
-/* Like zs_staging_leftovers(), the prefixes on an object store; the caller holds the root's mark (mark.h). After a kill
- * during publishing one of them may be the only copy: remove them when a new store is in place. */
-char **zs_staging_prefixes(const char *root);
-
 /* Moves a store that is to be removed out of sight, at once and whole: to the returned path beside it, freed with
  * free(). NULL where that is impossible. */
 char *zs_staging_set_aside(const char *root);

@@ -408,19 +408,6 @@ static enum zs_status vsi_list(struct zs_store *store, const char *prefix, char 
     return zs_names_finish(&l.names, status, names, err);
 }
 
-void zs_vsi_find_names(const char *path, const char *begin, struct zs_names *names)
-{
-    char *filter = zs_format("PREFIX=%s", begin);
-    const char *const options[] = {filter, NULL};
-    VSIDIR *d = filter != NULL ? VSIOpenDir(path, 0, options) : NULL;
-    enum zs_status status = ZS_OK;
-    for (const VSIDIREntry *e; status == ZS_OK && d != NULL && (e = VSIGetNextDirEntry(d)) != NULL;)
-        status = zs_names_add(names, zs_strndup(e->pszName, strcspn(e->pszName, "/")), NULL);
-    if (d != NULL)
-        VSICloseDir(d);
-    free(filter);
-}
-
 /* ---- Removing ---- */
 
 static enum zs_status vsi_remove(struct zs_store *store, const char *key, struct zs_error *err)

@@ -50,11 +50,6 @@ int zs_vsi_remove_directory(const char *path);
 int zs_vsi_rename(const char *from, const char *to);
 bool zs_vsi_is_empty_directory(const char *path);
 
-/* ---- Prefixes beside a store (vsi.c) ---- */
-
-/* Names directly in `path` that begin with `begin`, as far as they can be listed. */
-void zs_vsi_find_names(const char *path, const char *begin, struct zs_names *names);
-
 /* ---- GDAL's errors and settings around our calls (vsi_settings.c) ---- */
 
 /* Between the two calls GDAL prints nothing; afterwards its error state is restored. `store` may be NULL where no file

@@ -140,15 +140,6 @@ bool ZSTarget::Move()
 
 /* ---- Publishing ---- */
 
-/* On an object store, whose mark is ours, removes those of replacements that were killed. */
-static void removeOtherPrefixes(const std::string &root)
-{
-    const ZSQuiet quiet;
-    const ZSOwned<char *> paths(zs_staging_prefixes(root.c_str()), zs_names_free);
-    for (char **path = paths.get(); path != nullptr && *path != nullptr; path++)
-        zsRemoveSilently(*path);
-}
-
 bool ZSTarget::Commit()
 {
     char *older = nullptr;
@@ -163,8 +154,6 @@ bool ZSTarget::Commit()
     if (!m_staging.is_beside)
     {
         const bool ok = isInPlace || Move();
-        if (ok && m_replaces && m_marked != nullptr)
-            removeOtherPrefixes(root);
         m_isOpen = m_isOpen && !ok;
         zsForgetListing(root);
         return ok;
