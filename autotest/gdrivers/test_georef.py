@@ -156,6 +156,9 @@ def test_a_grid_mapping_is_found_by_its_path(tmp_path, named, where):
     write_grid_mapping(str(tmp_path), where, crs_wkt=[wkt(UTM33)])  # a list of one text, as of HDF5
     write_xy(path, (500005, 10), (4999995, -10))
     assert same_crs(open_array(str(tmp_path), "/g/h/data"), UTM33)
+    oracle.write(path + "/track", plain_meta((3,), "uint8", attributes={"grid_mapping": named}, dimension_names=["x"]), np.ones(3, "uint8"))
+    group = gdal.OpenEx(str(tmp_path), gdal.OF_MULTIDIM_RASTER).GetRootGroup().OpenGroup("g").OpenGroup("h")
+    assert same_crs(group.OpenMDArray("track"), UTM33)
 
 
 @pytest.mark.parametrize("named, where", [("places/crs", "g/places/crs"), ("../other/crs", "other/crs"), ("/other/crs", "other/crs"), ("crs", "g/crs")])
