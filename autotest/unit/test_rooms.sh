@@ -31,7 +31,7 @@ array 5671
 shard 1914
 icechunk 2034
 codec 4614
-zarr 7585
+zarr 7581
 store 5940
 base 1975
 END

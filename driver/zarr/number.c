@@ -99,38 +99,34 @@ static bool is_word(const char *token, double *out)
     return true;
 }
 
-bool zs_number_double(const char *token, double *out)
+/* Reads a token as a float or a double, rounded once. */
+static bool read_number(const char *token, bool is_float, double *out)
 {
+    double value;
     if (!is_number(token))
         return false;
-    double value;
-    if (!is_word(token, &value)) {
-        const locale_t before = enter_c_locale();
-        value = strtod(token, NULL);
-        leave_c_locale(before);
-        if (isinf(value))
-            return false;
-    }
+    if (is_word(token, out))
+        return true;
+    const locale_t before = enter_c_locale();
+    value = is_float ? (double)strtof(token, NULL) : strtod(token, NULL);
+    leave_c_locale(before);
+    if (isinf(value))
+        return false;
     *out = value;
     return true;
 }
 
+bool zs_number_double(const char *token, double *out)
+{
+    return read_number(token, false, out);
+}
+
 bool zs_number_float(const char *token, float *out)
 {
-    if (!is_number(token))
+    double value;
+    if (!read_number(token, true, &value))
         return false;
-    double word;
-    float value;
-    if (is_word(token, &word)) {
-        value = (float)word;
-    } else {
-        const locale_t before = enter_c_locale();
-        value = strtof(token, NULL);
-        leave_c_locale(before);
-        if (isinf(value))
-            return false;
-    }
-    *out = value;
+    *out = (float)value;
     return true;
 }
 
