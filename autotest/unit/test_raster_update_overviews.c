@@ -2,6 +2,7 @@
 #include "changed_store.h"
 #include "geo/bands.h"
 #include "geo/georef.h"
+#include "geo/variables.h"
 #include "raster/overviews.h"
 
 static const struct zs_axes yx = {1, 0};
@@ -112,6 +113,8 @@ static void test_overviews_are_made_and_removed(void)
             CHECK(g.has_transform && g.transform[0] == 0 && g.transform[1] == 37.5 && g.transform[3] == 100 &&
                   g.transform[5] == -40);
             zs_georef_clear(&g);
+            const struct zs_node *band = zs_coordinate_find(h, node, 0);
+            CHECK(band != NULL && strcmp(band->path, "band") == 0); /* of the group above */
             struct zs_band_properties base, m;
             check_ok(zs_band_properties_read(node, &base, &err), &err);
             check_ok(zs_bands_read_some(node, 0, 1, 2, &base, &m, &err), &err);

@@ -26,7 +26,7 @@ done <<END
 gdal 17669
 validate 1219
 raster 5661
-geo 9084
+geo 9089
 array 5671
 shard 1914
 icechunk 2034

@@ -24,12 +24,17 @@ static bool is_failure(enum zs_status status)
            status == ZS_CANCELLED;
 }
 
-/* The array named as the dimension, readable or not: above its group only where looking costs nothing. */
+/* The array named as the dimension, readable or not: above its group only where looking costs nothing, and for
+ * overviews, which have no copies of what is there. */
 static const struct zs_node *find_named(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim)
 {
     const char *name = node->array != NULL ? zs_dimension_name(node, dim) : NULL;
+    char *group = zs_path_parent(node->path);
+    int factor;
+    const bool is_level = group != NULL && zs_is_overview_group(zs_path_name(group), &factor);
     const struct zs_node *found =
-        zs_array_beside(hierarchy, node, name, zs_hierarchy_is_consolidated(hierarchy));
+        zs_array_beside(hierarchy, node, name, is_level || zs_hierarchy_is_consolidated(hierarchy));
+    free(group);
     return found != node ? found : NULL;
 }
 

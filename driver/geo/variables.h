@@ -58,7 +58,7 @@ enum zs_status zs_add_document(struct zs_hierarchy *hierarchy, const char *path,
  * coordinates.c) ---- */
 
 /* The coordinate variable of dimension `dim` of the array: in its group, and in consolidated stores (where looking
- * costs nothing) in the groups above; NULL when there is none, or its length differs. */
+ * costs nothing) and of overviews in the groups above; NULL when there is none, or its length differs. */
 const struct zs_node *zs_coordinate_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim);
 
 /* Elements [first, first + count) of the coordinate variable of dimension `dim` where that is an array of text
