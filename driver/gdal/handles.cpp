@@ -133,12 +133,6 @@ void ZSArray::TakeLabels(ZSArray &other)
     if (labelsRead)
         return;
     labels = other.labels;
-    labelUnits = other.labelUnits;
-    labelsSpeak = other.labelsSpeak;
-    labelsAreNames = other.labelsAreNames;
-    labelsCount = other.labelsCount;
-    numbers = other.numbers;
-    numbersType = other.numbersType;
     labelsRead = true;
 }
 

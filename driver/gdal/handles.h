@@ -150,6 +150,18 @@ struct ZSOpenOptions
  * GDAL_CACHEMAX. */
 struct zs_array_options zsArrayOptions(int threads);
 
+/* What the coordinates of an array's band dimensions say. */
+struct ZSLabels
+{
+    std::vector<std::vector<std::string>> values; /* per band dimension: a text per index, or none */
+    std::vector<std::string> units;
+    bool speak = false; /* whether some say more than an index does */
+    bool areNames = false; /* those of the only dimension are names of channels */
+    bool onlyCount = false; /* whether they only number the bands: they make no descriptions */
+    std::vector<std::string> numbers; /* coordinates of the only band dimension, as `units` counts: numbers or times */
+    enum zs_data_type numbersType = ZS_RAW; /* of these (geo/axes.h) */
+};
+
 /* An opened array, shared by a dataset and its clones in other threads, all of them read-only; in update mode by
  * nobody. What is read when first asked for is read under the lock, once for all, and then stays as it is. */
 struct ZSArray
@@ -167,13 +179,7 @@ struct ZSArray
     bool georefRead = false, georefFailed = false;
     struct zs_georef georef = {};
     bool labelsRead = false;
-    std::vector<std::vector<std::string>> labels; /* per band dimension: a text per index, or none */
-    std::vector<std::string> labelUnits;
-    bool labelsSpeak = false; /* whether some say more than an index does */
-    bool labelsAreNames = false; /* those of the only dimension are names of channels */
-    bool labelsCount = false; /* whether they only number the bands: they make no descriptions */
-    std::vector<std::string> numbers; /* coordinates of the only band dimension, as `units` counts: numbers or times */
-    enum zs_data_type numbersType = ZS_RAW; /* of these (geo/axes.h) */
+    ZSLabels labels;
     bool overviewsFound = false;
     std::vector<std::shared_ptr<ZSArray>> overviews;
 

@@ -44,25 +44,14 @@ bool zsMdimCopyValues(GDALMDArray &to, const GDALMDArray &from, GUInt64 &cost, G
                       GDALProgressFunc progress, void *progressData);
 
 /* An opened array of the core. */
-class ZSMdimOpened
+struct ZSMdimOpened
 {
-    struct zs_array *m_array;
-
-  public:
+    std::unique_ptr<struct zs_array, decltype(&zs_array_close)> array{nullptr, zs_array_close};
     bool isBlank = false; /* made here, and nothing is written to it: its fill value may change */
 
-    explicit ZSMdimOpened(struct zs_array *array) : m_array(array)
-    {
-    }
-    ~ZSMdimOpened()
-    {
-        zs_array_close(m_array);
-    }
-    ZSMdimOpened(const ZSMdimOpened &) = delete;
-    ZSMdimOpened &operator=(const ZSMdimOpened &) = delete;
     struct zs_array *Get() const
     {
-        return m_array;
+        return array.get();
     }
 };
 
@@ -172,7 +161,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     /* Returns the handle of a path; of all nodes at and below a path. */
     std::shared_ptr<ZSMdimNode> Handle(const std::string &path);
     std::vector<std::shared_ptr<ZSMdimNode>> HandlesWithin(const std::string &path) const;
-    std::shared_ptr<ZSMdimOpened> Keep(const struct zs_node *node, struct zs_array *array);
+    std::shared_ptr<ZSMdimOpened> OpenCore(const struct zs_node *node, struct zs_error *err);
     std::shared_ptr<GDALDimension> MadeDimension(const std::string &path, const std::string &name, GUInt64 size) const;
     static std::string DimensionKey(const struct zs_node *node, const struct zs_dimension &from);
     bool FlushArrays();

@@ -88,12 +88,16 @@ std::vector<std::shared_ptr<ZSMdimNode>> ZSMdimStore::HandlesWithin(const std::s
     return list;
 }
 
-std::shared_ptr<ZSMdimOpened> ZSMdimStore::Keep(const struct zs_node *node, struct zs_array *array)
+/* Under m_lock. */
+std::shared_ptr<ZSMdimOpened> ZSMdimStore::OpenCore(const struct zs_node *node, struct zs_error *err)
 {
-    std::unique_ptr<struct zs_array, decltype(&zs_array_close)> owned(array, zs_array_close);
-    const auto opened = std::make_shared<ZSMdimOpened>(array);
-    owned.release();
+    const auto opened = std::make_shared<ZSMdimOpened>();
     const auto handle = Handle(node->path);
+    const struct zs_array_options options = m_options.ForArrays();
+    struct zs_array *array = nullptr;
+    if (zs_array_open_node(m_store->hierarchy, node, &options, &array, err) != ZS_OK)
+        return nullptr;
+    opened->array.reset(array);
     handle->opened = opened;
     if (node->array->ndim <= 1 || m_isUpdatable)
         handle->kept = opened;
@@ -103,23 +107,17 @@ std::shared_ptr<ZSMdimOpened> ZSMdimStore::Keep(const struct zs_node *node, stru
 std::shared_ptr<ZSMdimOpened> ZSMdimStore::Open(const struct zs_node *node, struct zs_error *err)
 {
     const std::lock_guard<std::mutex> held(m_lock);
-    auto opened = Handle(node->path)->opened.lock();
-    if (opened != nullptr)
-        return opened;
-    const struct zs_array_options options = m_options.ForArrays();
-    struct zs_array *array = nullptr;
-    return zs_array_open_node(m_store->hierarchy, node, &options, &array, err) == ZS_OK ? Keep(node, array) : nullptr;
+    const auto opened = Handle(node->path)->opened.lock();
+    return opened != nullptr ? opened : OpenCore(node, err);
 }
 
 std::shared_ptr<ZSMdimOpened> ZSMdimStore::OpenNew(const struct zs_node *node, int chunkOrder, struct zs_error *err)
 {
     const std::lock_guard<std::mutex> held(m_lock);
-    const struct zs_array_options options = m_options.ForArrays();
-    struct zs_array *array = nullptr;
-    if (zs_array_open_node(m_store->hierarchy, node, &options, &array, err) != ZS_OK)
+    const auto opened = OpenCore(node, err);
+    if (opened == nullptr)
         return nullptr;
-    zs_array_set_new(array, chunkOrder);
-    const auto opened = Keep(node, array);
+    zs_array_set_new(opened->Get(), chunkOrder);
     opened->isBlank = true;
     return opened;
 }

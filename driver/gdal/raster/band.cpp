@@ -172,7 +172,7 @@ CPLStringList ShardedZarrRasterBand::PositionItems(std::string &words)
     CPLStringList items;
     View().ReadLabels(source);
     const auto position = View().BandPosition(nBand);
-    for (size_t i = 0; i < position.size() && !array.labelsCount; i++)
+    for (size_t i = 0; i < position.size() && !array.labels.onlyCount; i++)
     {
         const int d = View().Slices(source).dims[i];
         const char *dimension = zs_dimension_name(array.node, d);
@@ -180,19 +180,19 @@ CPLStringList ShardedZarrRasterBand::PositionItems(std::string &words)
         const std::string key = "DIM_" + name;
         std::string text = std::to_string(View().Slices(source).first[d] + position[i]);
         zsSetItem(items, (key + "_INDEX").c_str(), text.c_str());
-        if (!array.labels[i].empty())
+        if (!array.labels.values[i].empty())
         {
-            text = array.labels[i][position[i]];
+            text = array.labels.values[i][position[i]];
             zsSetItem(items, (key + "_VALUE").c_str(), text.c_str());
-            if (!array.labelUnits[i].empty())
-                zsSetItem(items, (key + "_UNIT").c_str(), array.labelUnits[i].c_str());
+            if (!array.labels.units[i].empty())
+                zsSetItem(items, (key + "_UNIT").c_str(), array.labels.units[i].c_str());
         }
         const char *colour = zs_channel_colour(View().store->hierarchy, array.node, d,
                                                View().Slices(source).first[d] + position[i]);
         if (colour != nullptr)
             zsSetItem(items, (key + "_COLOR").c_str(), colour);
-        if (!array.numbers.empty())
-            zsSetItem(items, ("NETCDF_" + key).c_str(), array.numbers[position[i]].c_str());
+        if (!array.labels.numbers.empty())
+            zsSetItem(items, ("NETCDF_" + key).c_str(), array.labels.numbers[position[i]].c_str());
         words += (i == 0 ? "" : ", ") + name + "=" + text;
     }
     return items;
@@ -221,15 +221,15 @@ void ShardedZarrRasterBand::AddMetadata()
         return;
     const bool isOneOfMany = View().IsGroup() && View().Slices(source).count == 1; // described by its name
     std::string description = properties.description != nullptr && !isOneOfMany ? properties.description : "";
-    const bool isSpoken = description.empty() && array.labelsSpeak; // else an index, which is no description
+    const bool isSpoken = description.empty() && array.labels.speak; // else an index, which is no description
     const char *common = View().IsGroup()          ? zs_path_name(array.node->path)
                          : description.empty() ? View().Properties(source).description
                                                : nullptr;
     if (common != nullptr)
         description = common + std::string(description.empty() ? "" : ", ") + description;
     const auto position = View().BandPosition(nBand);
-    const std::string label = isSpoken && position.size() == 1 ? array.labels[0][position[0]] : "";
-    if (isSpoken && !View().IsGroup() && (zsIsTime(label) || array.labelsAreNames))
+    const std::string label = isSpoken && position.size() == 1 ? array.labels.values[0][position[0]] : "";
+    if (isSpoken && !View().IsGroup() && (zsIsTime(label) || array.labels.areNames))
         description = label; // a time as QGIS takes it, in `to_datetime(@band_description)`
     else if (isSpoken && !isOneOfMany)
         description += (description.empty() ? "" : ", ") + words;
@@ -385,18 +385,14 @@ static void addNames(GDALRasterAttributeTable &table, const struct zs_flags &fla
         table.SetValue(static_cast<int>(i), column, flags.list[i].name);
 }
 
-static void addColours(GDALRasterAttributeTable &table, const struct zs_flags &flags)
+template <class T>
+static void addColour(GDALRasterAttributeTable &table, const char *name, GDALRATFieldUsage usage,
+                      const struct zs_flags &flags, T zs_flag::*colour)
 {
-    const int red = table.GetColumnCount();
-    table.CreateColumn("Red", GFT_Integer, GFU_Red);
-    table.CreateColumn("Green", GFT_Integer, GFU_Green);
-    table.CreateColumn("Blue", GFT_Integer, GFU_Blue);
+    const int column = table.GetColumnCount();
+    table.CreateColumn(name, GFT_Integer, usage);
     for (size_t i = 0; i < flags.count; i++)
-    {
-        table.SetValue(static_cast<int>(i), red, flags.list[i].r);
-        table.SetValue(static_cast<int>(i), red + 1, flags.list[i].g);
-        table.SetValue(static_cast<int>(i), red + 2, flags.list[i].b);
-    }
+        table.SetValue(static_cast<int>(i), column, flags.list[i].*colour);
 }
 
 GDALRasterAttributeTable *ShardedZarrRasterBand::GetDefaultRAT()
@@ -421,7 +417,11 @@ GDALRasterAttributeTable *ShardedZarrRasterBand::GetDefaultRAT()
             addNumbers(*table, "Mask", GFU_Generic, flags, &zs_flag::mask);
         addNames(*table, flags);
         if (flags.has_colours)
-            addColours(*table, flags);
+        {
+            addColour(*table, "Red", GFU_Red, flags, &zs_flag::r);
+            addColour(*table, "Green", GFU_Green, flags, &zs_flag::g);
+            addColour(*table, "Blue", GFU_Blue, flags, &zs_flag::b);
+        }
         m_flagTable = std::move(table);
         m_hasMaskedFlags = flags.has_masks;
     }

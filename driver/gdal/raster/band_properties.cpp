@@ -293,8 +293,8 @@ const char *ShardedZarrRasterBand::ColorOfNames()
         for (size_t i = 0; i < position.size() && colour == nullptr; i++)
         {
             const int d = View().Slices(source).dims[i];
-            if (!array.labels[i].empty())
-                colour = zs_colour_of_name(array.labels[i][position[i]].c_str());
+            if (!array.labels.values[i].empty())
+                colour = zs_colour_of_name(array.labels.values[i][position[i]].c_str());
             if (colour == nullptr)
                 colour = zs_colour_of_name(zs_channel_colour(View().store->hierarchy, array.node, d,
                                                              View().Slices(source).first[d] + position[i]));

@@ -110,16 +110,17 @@ CPLStringList ZSItems::NetcdfItems()
         return items;
     m_view.ReadLabels(0);
     const ZSArray &array = m_view.Array(0);
-    if (array.numbers.empty())
+    const ZSLabels &labels = array.labels;
+    if (labels.numbers.empty())
         return items;
     const std::string name = zsDimensionName(array.node, m_view.Slices(0).dims[0]), key = "NETCDF_DIM_" + name;
     std::string values;
-    for (const auto &number : array.numbers)
+    for (const auto &number : labels.numbers)
         values += (values.empty() ? "" : ",") + number;
     zsSetItem(items, "NETCDF_DIM_EXTRA", ("{" + name + "}").c_str());
-    zsSetItem(items, (key + "_DEF").c_str(),
-              ("{" + std::to_string(array.numbers.size()) + "," + std::to_string(zsNetcdfType(array.numbersType)) + "}")
-                  .c_str());
+    const std::string count = std::to_string(labels.numbers.size());
+    const std::string type = std::to_string(zsNetcdfType(labels.numbersType));
+    zsSetItem(items, (key + "_DEF").c_str(), ("{" + count + "," + type + "}").c_str());
     zsSetItem(items, (key + "_VALUES").c_str(), ("{" + values + "}").c_str());
     return items;
 }

@@ -246,18 +246,19 @@ static bool countsBands(const struct zs_node *node, int dim, uint64_t first, con
 static void readNumbers(struct zs_hierarchy *hierarchy, ZSArray &array, int dim)
 {
     std::vector<const char *> texts;
-    for (const auto &label : array.labels[0])
+    for (const auto &label : array.labels.values[0])
         texts.push_back(label.c_str());
     char **attributes = nullptr, **numbers = nullptr;
     struct zs_error err;
-    if (texts.empty() || zs_dimension_name(array.node, dim) == nullptr || array.labelsCount)
+    if (texts.empty() || zs_dimension_name(array.node, dim) == nullptr || array.labels.onlyCount)
         return;
     if (zs_label_attributes(hierarchy, array.node, dim, &attributes, &err) != ZS_OK)
         zsReport(err);
     const ZSOwned<char *> attributesFreed(attributes, zs_names_free);
-    if (zs_extra_axis_numbers(texts.data(), texts.size(), attributes, &array.numbersType, &numbers, &err) != ZS_OK)
+    ZSLabels &labels = array.labels;
+    if (zs_extra_axis_numbers(texts.data(), texts.size(), attributes, &labels.numbersType, &numbers, &err) != ZS_OK)
         return; // texts, or a missing one
-    array.numbers.assign(numbers, numbers + texts.size());
+    labels.numbers.assign(numbers, numbers + texts.size());
     zs_names_free(numbers);
 }
 
@@ -293,15 +294,15 @@ void ZSView::ReadLabels(size_t source)
         if (labels.unit != nullptr)
             units[i] = labels.unit;
         speak = speak || (labels.values != nullptr && !labels.is_index);
-        array.labelsAreNames = dims == 1 && labels.are_names;
+        array.labels.areNames = dims == 1 && labels.are_names;
     }
-    array.labels = std::move(values);
-    array.labelUnits = std::move(units);
-    array.labelsSpeak = speak;
+    array.labels.values = std::move(values);
+    array.labels.units = std::move(units);
+    array.labels.speak = speak;
     if (dims == 1)
     {
         const int d = slices.dims[0];
-        array.labelsCount = countsBands(array.node, d, slices.first[d], array.labels[0]);
+        array.labels.onlyCount = countsBands(array.node, d, slices.first[d], array.labels.values[0]);
         readNumbers(store->hierarchy, array, d);
     }
     array.labelsRead = true;
