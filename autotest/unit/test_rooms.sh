@@ -26,7 +26,7 @@ done <<END
 gdal 17658
 validate 1219
 raster 5661
-geo 9089
+geo 9072
 array 5671
 shard 1914
 icechunk 2034

@@ -200,19 +200,21 @@ static bool read_attribute(const zs_json *member, struct zs_attribute *a)
     return true;
 }
 
-bool zs_attribute_is_same(const zs_json *member, const struct zs_attribute *attribute)
+/* Whether a member reads as this attribute already, however its numbers are spelt: 1E5 is 100000.0, and 5 is not 5.0,
+ * which is of another kind. False for NULL, and without memory. */
+static bool is_same(const zs_json *member, const struct zs_attribute *attribute)
 {
     struct zs_attribute a = {0};
-    bool is_same = member != NULL && read_attribute(member, &a) && a.kind == attribute->kind &&
+    bool same = member != NULL && read_attribute(member, &a) && a.kind == attribute->kind &&
                    a.is_list == attribute->is_list && a.count == attribute->count;
-    if (is_same && a.kind == ZS_ATTRIBUTE_DOUBLE)
-        is_same = memcmp(a.doubles, attribute->doubles, a.count * sizeof *a.doubles) == 0;
-    else if (is_same && a.integers != NULL)
-        is_same = memcmp(a.integers, attribute->integers, a.count * sizeof *a.integers) == 0;
-    for (size_t i = 0; is_same && a.texts != NULL && i < a.count; i++)
-        is_same = strcmp(a.texts[i], attribute->texts[i]) == 0;
+    if (same && a.kind == ZS_ATTRIBUTE_DOUBLE)
+        same = memcmp(a.doubles, attribute->doubles, a.count * sizeof *a.doubles) == 0;
+    else if (same && a.integers != NULL)
+        same = memcmp(a.integers, attribute->integers, a.count * sizeof *a.integers) == 0;
+    for (size_t i = 0; same && a.texts != NULL && i < a.count; i++)
+        same = strcmp(a.texts[i], attribute->texts[i]) == 0;
     clear(&a);
-    return is_same;
+    return same;
 }
 
 /* Cuts the grid mapping from `coordinates`. False without memory. */
@@ -340,7 +342,7 @@ enum zs_status zs_attribute_write(struct zs_hierarchy *hierarchy, const struct z
     }
     if (strcmp(a->name, "_FillValue") == 0 || strcmp(a->name, "missing_value") == 0)
         zs_json_remove(attributes, ZS_NO_NODATA_ATTRIBUTE);
-    if (zs_attribute_is_same(zs_json_get(attributes, a->name), a)) {
+    if (is_same(zs_json_get(attributes, a->name), a)) {
         zs_json_free(value);
         return ZS_OK;
     }

@@ -34,10 +34,6 @@ enum zs_status zs_attributes_read(const struct zs_node *node, const struct zs_ba
                                   struct zs_attribute **attributes, size_t *count, struct zs_error *err);
 void zs_attributes_free(struct zs_attribute *attributes, size_t count);
 
-/* Whether a member of a document reads as this attribute already, however its numbers are spelt: 1E5 is 100000.0, and 5
- * is not 5.0, which is of another kind. False for NULL, and without memory. */
-bool zs_attribute_is_same(const zs_json *member, const struct zs_attribute *attribute);
-
 /* ---- Changing: in memory, in the store at the flush of the hierarchy ---- */
 
 /* Sets the attribute of that name: a text, a number, a list of either (also of none), or what its JSON text is. Numbers

@@ -41,7 +41,8 @@ static bool take_entry(const zs_json *entry, const struct zs_dtype *dtype, struc
            zs_domains_read(zs_json_get(entry, DOMAINS_MEMBER), &band->domains);
 }
 
-const zs_json *zs_list_of_bands(const zs_json *attributes, const char *name, uint64_t bands)
+/* Attribute `name` where it is a list of `bands` elements; NULL otherwise. */
+static const zs_json *list_of_bands(const zs_json *attributes, const char *name, uint64_t bands)
 {
     const zs_json *list = zs_json_get(attributes, name);
     return zs_json_is_array(list) && zs_json_size(list) == bands ? list : NULL;
@@ -84,7 +85,7 @@ enum zs_status zs_bands_read_some(const struct zs_node *node, uint64_t first, ui
                                   const struct zs_band_properties *base, struct zs_band_properties *list,
                                   struct zs_error *err)
 {
-    const zs_json *name = zs_json_at(zs_list_of_bands(node->attributes, "long_name", bands), (size_t)first);
+    const zs_json *name = zs_json_at(list_of_bands(node->attributes, "long_name", bands), (size_t)first);
     const zs_json *entry = zs_json_at(entries_of(node->attributes, node->array, bands), (size_t)first);
     memset(list, 0, (size_t)count * sizeof *list);
     enum zs_status status = ZS_OK;
@@ -404,7 +405,7 @@ enum zs_status zs_band_lists_grow(const zs_json *attributes, int ndim, struct zs
     bool ok = copy != NULL, is_any = false;
     *grown = NULL;
     for (size_t i = 0; i < sizeof lists / sizeof lists[0] && ok && before > 0 && after != before; i++) {
-        const zs_json *old = zs_list_of_bands(attributes, lists[i].name, before), *element = zs_json_first(old);
+        const zs_json *old = list_of_bands(attributes, lists[i].name, before), *element = zs_json_first(old);
         if (old == NULL)
             continue;
         if (after > ZS_MOST_LISTED_SLICES) {

@@ -144,9 +144,6 @@ enum zs_status zs_write_band_properties(zs_json *attributes, const struct zs_ban
 
 #define ZS_BANDS_ATTRIBUTE "gdal:bands"
 
-/* Attribute `name` where it is a list of `bands` elements; NULL otherwise. Borrowed. */
-const zs_json *zs_list_of_bands(const zs_json *attributes, const char *name, uint64_t bands);
-
 /* Reads the properties of bands [first, first + count), of `bands` in all, into list[count]: walks the lists once.
  * `base` is what zs_band_properties_read() gave for the array: it holds for a band that has nothing of its own, but for
  * description, metadata and domains, which are the band's own or NULL (those of the array speak of the whole). Odd

@@ -189,8 +189,9 @@ static enum zs_status find_transform(struct zs_search *search, enum zs_priority 
 
 /* ---- Writing ---- */
 
-enum zs_status zs_write_coordinate(zs_json *attributes, const struct zs_georef_out *geo, bool is_x,
-                                   struct zs_error *err)
+/* Writes standard_name, long_name, units and axis of a coordinate variable; in brief without names. */
+static enum zs_status write_coordinate(zs_json *attributes, const struct zs_georef_out *geo, bool is_x,
+                                       struct zs_error *err)
 {
     const bool is_geographic = geo->srs != NULL && OSRIsGeographic(geo->srs);
     const bool is_projected = geo->srs != NULL && OSRIsProjected(geo->srs);
@@ -261,7 +262,7 @@ static enum zs_status describe_axis(struct zs_hierarchy *hierarchy, const struct
         zs_json_remove(attributes, "units");
         zs_json_remove(attributes, "standard_name");
     }
-    return zs_write_coordinate(attributes, geo, is_x, err);
+    return write_coordinate(attributes, geo, is_x, err);
 }
 
 /* Whether an array is the coordinate variable of the dimension that is called as it is (CF 1.3). */

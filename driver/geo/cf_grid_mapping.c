@@ -397,7 +397,9 @@ static bool add_wkt(zs_json *attributes, OGRSpatialReferenceH srs)
     return ok;
 }
 
-enum zs_status zs_write_grid_mapping(zs_json *attributes, const struct zs_georef_out *geo, struct zs_error *err)
+/* Writes crs_wkt, CF parameters that are common and simple, and GeoTransform. In brief spatial_ref with the code alone,
+ * all that xarray needs. */
+static enum zs_status write_attributes(zs_json *attributes, const struct zs_georef_out *geo, struct zs_error *err)
 {
     bool ok = true;
     if (geo->brief != NULL && !geo->keeps_srs)
@@ -503,5 +505,5 @@ enum zs_status zs_grid_mapping_write(struct zs_hierarchy *hierarchy, const struc
         zs_json_remove(attributes, crs_members[i]);
     if (written.keeps_srs)
         written.srs = NULL;
-    return zs_write_grid_mapping(attributes, &written, err);
+    return write_attributes(attributes, &written, err);
 }

@@ -154,18 +154,6 @@ bool zs_is_georef_attribute(const char *name)
 
 /* ---- Reading ---- */
 
-bool zs_search_begin(struct zs_search *search, struct zs_hierarchy *hierarchy, const struct zs_node *node,
-                     struct zs_axes axes, struct zs_georef *out)
-{
-    *search = (struct zs_search){.hierarchy = hierarchy, .node = node, .axes = axes, .out = out};
-    if (node->array == NULL || axes.x < 0 || axes.x >= node->array->ndim || axes.y >= node->array->ndim)
-        return false;
-    search->width = node->array->shape[axes.x];
-    search->height = axes.y >= 0 ? node->array->shape[axes.y] : 1;
-    zs_scope_find(hierarchy, node, &search->scope);
-    return true;
-}
-
 bool zs_search_take(struct zs_search *search, const double *transform)
 {
     if (!zs_transform_is_valid(transform))

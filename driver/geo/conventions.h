@@ -131,10 +131,6 @@ struct zs_search {
     struct zs_georef *out;
 };
 
-/* False for what is no array with these axes. */
-bool zs_search_begin(struct zs_search *search, struct zs_hierarchy *hierarchy, const struct zs_node *node,
-                     struct zs_axes axes, struct zs_georef *out);
-
 /* Takes a transform (GDAL's order, pixel corners) as the array's. False when it is none that can be inverted. */
 bool zs_search_take(struct zs_search *search, const double *transform);
 

@@ -222,14 +222,17 @@ enum zs_status zs_variable_values(struct zs_hierarchy *hierarchy, const struct z
     return status;
 }
 
-bool zs_is_longitude(const struct zs_node *coordinate)
+/* Whether values of a coordinate variable are degrees east. */
+static bool is_longitude(const struct zs_node *coordinate)
 {
     bool is_degrees;
     const bool is_x = zs_cf_axis(coordinate->attributes, &is_degrees) == 'X';
     return is_x && (is_degrees || zs_json_equals(zs_json_get(coordinate->attributes, "standard_name"), "longitude"));
 }
 
-double zs_unwrap(double longitude, double expected)
+/* A longitude so many turns on or back that it is nearest to what is expected: -179 is 181. Values that no longitude
+ * has stay as they are. */
+static double nearest_turn(double longitude, double expected)
 {
     /* Half a turn, which is the step of a map of two columns, is none. What no longitude can be are metres. */
     const double turns = rint((expected - longitude) / 360);
@@ -240,7 +243,7 @@ double zs_unwrap(double longitude, double expected)
 static void unwrap(const struct zs_regular_axis *axis, double *values, uint64_t first, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++)
-        values[i] = zs_unwrap(values[i], axis->first + (double)(first + i) * axis->step);
+        values[i] = nearest_turn(values[i], axis->first + (double)(first + i) * axis->step);
 }
 
 /* Whether values[0..n), which are elements `first` and on of the axis, lie on its line. */
@@ -290,7 +293,7 @@ static double unwrap_last(const struct zs_regular_axis *axis, const double *valu
 {
     if (n < 2)
         return last;
-    return zs_unwrap(last, values[0] + (zs_unwrap(values[1], values[0]) - values[0]) * (double)(axis->size - 1));
+    return nearest_turn(last, values[0] + (nearest_turn(values[1], values[0]) - values[0]) * (double)(axis->size - 1));
 }
 
 /* Checks an axis block by block: every value must lie on the line. */
@@ -300,7 +303,7 @@ static enum zs_status check_axis(struct zs_array *array, struct zs_regular_axis 
     const uint64_t size = axis->size;
     double *v, last = NAN;
     bool is_regular = true, is_blank;
-    const bool wraps = zs_is_longitude(c);
+    const bool wraps = is_longitude(c);
     if (size > BLOCK) {
         ZS_TRY(read_values(array, c, size - 1, 1, &v, &is_blank, err));
         last = v != NULL ? v[0] : NAN;

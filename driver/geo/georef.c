@@ -31,6 +31,19 @@ bool zs_transform_is_same(const double *a, const double *b, uint64_t width, uint
 
 /* ---- All conventions in turn ---- */
 
+/* False for what is no array with these axes. */
+static bool begin_search(struct zs_search *search, struct zs_hierarchy *hierarchy, const struct zs_node *node,
+                         struct zs_axes axes, struct zs_georef *out)
+{
+    *search = (struct zs_search){.hierarchy = hierarchy, .node = node, .axes = axes, .out = out};
+    if (node->array == NULL || axes.x < 0 || axes.x >= node->array->ndim || axes.y >= node->array->ndim)
+        return false;
+    search->width = node->array->shape[axes.x];
+    search->height = axes.y >= 0 ? node->array->shape[axes.y] : 1;
+    zs_scope_find(hierarchy, node, &search->scope);
+    return true;
+}
+
 static bool is_asked(const struct zs_search *search, const struct zs_convention *convention, enum zs_priority priority)
 {
     return priority != ZS_DECLARED || zs_scope_declares(&search->scope, convention);
@@ -97,7 +110,7 @@ static enum zs_status read_georef(struct zs_hierarchy *hierarchy, const struct z
 {
     struct zs_search s;
     memset(georef, 0, sizeof *georef);
-    if (!zs_search_begin(&s, hierarchy, node, axes, georef))
+    if (!begin_search(&s, hierarchy, node, axes, georef))
         return ZS_OK;
     find_crs(&s);
     enum zs_status status = ZS_OK;

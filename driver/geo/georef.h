@@ -123,22 +123,12 @@ enum zs_status zs_write_multiscales(zs_json *group_attributes, const struct zs_g
                                     const char *const *paths, const uint64_t *widths, const uint64_t *heights,
                                     const char *resampling, struct zs_error *err);
 
-/* Attributes of the 0-d `spatial_ref` variable: crs_wkt (of a CRS without an authority's code, which WKT 1 may tell
- * less well, in WKT 2, and spatial_ref in WKT 1), CF parameters that are common and simple (grid_mapping_name where
- * known), GeoTransform. In brief spatial_ref with the code alone, all that xarray needs. */
-enum zs_status zs_write_grid_mapping(zs_json *attributes, const struct zs_georef_out *geo, struct zs_error *err);
-
 /* Makes the grid mapping variable `name` the array's: `grid_mapping`, and a word of `coordinates`, without which xarray
  * does not take it for a coordinate by default (decode_coords="all" does), and rioxarray finds no CRS. Or only the
  * latter: of a variable in brief, from which GDAL 3.13 would make no CRS. Or neither. */
 enum zs_mapping { ZS_MAPPING_NONE, ZS_MAPPING_COORDINATE, ZS_MAPPING_NAMED };
 enum zs_status zs_write_grid_mapping_name(zs_json *attributes, const char *name, enum zs_mapping how,
                                           struct zs_error *err);
-
-/* Attributes of a coordinate variable: standard_name, long_name, units, axis; in brief without names. Those of X with
- * `is_x`, else of Y. */
-enum zs_status zs_write_coordinate(zs_json *attributes, const struct zs_georef_out *geo, bool is_x,
-                                   struct zs_error *err);
 
 /* Makes a group's arrays along `dimension` HEALPix cells, by the dggs convention: those that the array `coordinate`
  * lists, or where that is NULL all of them. */

@@ -55,7 +55,8 @@ bool zs_healpix_take_ellipsoid(struct zs_healpix *healpix, const zs_json *member
     return zs_healpix_set_ellipsoid(healpix, name, major, flattening);
 }
 
-int zs_healpix_order_of(uint64_t side)
+/* The order of so many cells along the side of a face, -1 where that is no power of two. */
+static int order_of(uint64_t side)
 {
     int order = 0;
     while (order <= ZS_HEALPIX_MAX_ORDER && side > (uint64_t)1 << order)
@@ -156,7 +157,7 @@ static bool take_order(const zs_json *attributes, struct zs_healpix *found)
     if (zs_json_uint64(zs_json_get(attributes, "refinement_level"), &number))
         found->order = number <= ZS_HEALPIX_MAX_ORDER ? (int)number : -1;
     else if (zs_json_uint64(zs_json_get(attributes, "healpix_nside"), &number))
-        found->order = zs_healpix_order_of(number);
+        found->order = order_of(number);
     return found->order >= 0;
 }
 

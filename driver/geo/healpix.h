@@ -56,5 +56,3 @@ bool zs_healpix_set_ellipsoid(struct zs_healpix *healpix, const char *name, doub
 /* Takes the ellipsoid that members have, in the words of CF or dggs; without any the one that was set stays. False for
  * what is no ellipsoid. */
 bool zs_healpix_take_ellipsoid(struct zs_healpix *healpix, const zs_json *members, const char *name);
-/* The order of so many cells along the side of a face, -1 where that is no power of two. */
-int zs_healpix_order_of(uint64_t side);

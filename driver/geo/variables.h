@@ -96,11 +96,6 @@ enum zs_status zs_variable_values(struct zs_hierarchy *hierarchy, const struct z
 enum zs_status zs_coordinate_rows_blank(struct zs_hierarchy *hierarchy, const struct zs_node *coordinate,
                                         bool *is_blank, bool *is_too_large, struct zs_error *err);
 
-/* Whether values of a coordinate variable are degrees east, and such a value so many turns on or back that it is
- * nearest to what is expected: -179 is 181. Values that no longitude has stay as they are. */
-bool zs_is_longitude(const struct zs_node *coordinate);
-double zs_unwrap(double longitude, double expected);
-
 /* Deviation from a straight line, as part of a step, up to which an axis is regular. Gaussian latitudes deviate by up
  * to 1.6 % near the poles: placing them is worth more than that; coordinates rounded to a few decimals deviate less. */
 #define ZS_AXIS_TOLERANCE 0.025
