@@ -32,8 +32,8 @@ shard 1914
 icechunk 2034
 codec 4614
 zarr 7581
-store 5940
-base 1975
+store 5976
+base 1976
 END
 for path in */; do
     room=${path%/}

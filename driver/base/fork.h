@@ -12,6 +12,7 @@ enum zs_process_lock {
     ZS_LOCK_FILES,     /* the list of open files, and opening and closing them */
     ZS_LOCK_CACHES,    /* the list of caches and the budgets asked for; before the lock of a cache */
     ZS_LOCK_POOL,      /* the pool of threads */
+    ZS_LOCK_MARKS,     /* the list of marks that are held */
     ZS_LOCK_COUNT
 };
 extern pthread_mutex_t zs_locks[ZS_LOCK_COUNT];

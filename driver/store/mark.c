@@ -1,12 +1,14 @@
 #define _DEFAULT_SOURCE /* gethostname(), readlink() */
 #include "store/mark.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/fork.h"
 #include "store/staging.h"
 
 #define MOST_BYTES 1024
@@ -26,7 +28,37 @@ struct maker {
     char at[WORD]; /* when the mark was put, by the maker's clock: for messages alone */
 };
 
+/* The marks that this process has put and not removed yet. One that it could not remove is nobody's. */
+static struct held {
+    struct held *next;
+    char name[];
+} *held;
+
 /* ---- Makers ---- */
+
+/* Whether a mark is held, and from now on: HOLDS it, LEAVES it, or KEEPS to what was. Without memory it is not held. */
+enum holding { HOLDS, LEAVES, KEEPS };
+static bool hold(const struct zs_store *store, const char *key, enum holding from_now)
+{
+    char *name = zs_format("%s/%s", store->root, key);
+    struct held *one = NULL, **at = &held;
+    if (name == NULL)
+        return false;
+    pthread_mutex_lock(&zs_locks[ZS_LOCK_MARKS]);
+    while (*at != NULL && strcmp((*at)->name, name) != 0)
+        at = &(*at)->next;
+    const bool was_held = *at != NULL;
+    if (from_now == LEAVES && was_held) {
+        one = *at;
+        *at = one->next;
+    } else if (from_now == HOLDS && !was_held && (*at = zs_calloc(1, sizeof **at + strlen(name) + 1)) != NULL) {
+        memcpy((*at)->name, name, strlen(name));
+    }
+    pthread_mutex_unlock(&zs_locks[ZS_LOCK_MARKS]);
+    free(one);
+    free(name);
+    return was_held;
+}
 
 /* Keeps the letters, digits and so on of a word, so that a mark can be read back. */
 static void clean(char *word)
@@ -126,15 +158,15 @@ static enum zs_status check(struct zs_store *store, const char *key, bool overwr
     const enum zs_status status = read_mark(store, key, &maker, &has_maker, etag, err);
     if (status != ZS_OK || !has_maker)
         return status == ZS_NOT_FOUND ? ZS_OK : status;
-    const bool is_seen = is_here(&maker, &us), is_own = is_us(&maker, &us);
-    if (is_seen && !is_own && read_since(maker.process, since) && strcmp(since, maker.since) == 0)
+    const bool is_seen = is_here(&maker, &us);
+    if (is_us(&maker, &us) ? hold(store, key, KEEPS)
+                           : is_seen && read_since(maker.process, since) && strcmp(since, maker.since) == 0)
         return zs_fail(err, ZS_CONFLICT, "%s/%s: process %ld on %s is making what shall be there, since %s",
                        store->root, key, maker.process, maker.host, maker.at);
-    if ((!is_seen || is_own) && !overwrites) /* our own was left where the server did not answer its removal either */
+    if (!is_seen && !overwrites)
         return zs_fail(err, ZS_CONFLICT,
-                       "%s/%s: process %ld on %s is making what shall be there, since %s; if %s, remove this object, "
-                       "or give OVERWRITE=YES", store->root, key, maker.process, maker.host, maker.at,
-                       is_own ? "this failed" : "it was killed");
+                       "%s/%s: process %ld on %s is making what shall be there, since %s; if it was killed, remove "
+                       "this object, or give OVERWRITE=YES", store->root, key, maker.process, maker.host, maker.at);
     return ZS_OK;
 }
 
@@ -185,8 +217,11 @@ enum zs_status zs_mark_put(struct zs_store *store, const char *key, bool overwri
     describe(&us);
     zs_random_digits(token, TOKEN_DIGITS); /* a PUT that is refused where its very bytes are counts as done */
     (void)snprintf(text, sizeof text, FORMAT, us.process, us.since, us.in, us.boot, us.host, us.at, token);
-    return zs_store_has_conditions(store) ? put_on_condition(store, key, overwrites, text, err)
-                                          : put_locked(store, key, overwrites, text, err);
+    const enum zs_status status = zs_store_has_conditions(store) ? put_on_condition(store, key, overwrites, text, err)
+                                                                 : put_locked(store, key, overwrites, text, err);
+    if (status == ZS_OK)
+        (void)hold(store, key, HOLDS);
+    return status;
 }
 
 enum zs_status zs_mark_remove(struct zs_store *store, const char *key, struct zs_error *err)
@@ -194,6 +229,7 @@ enum zs_status zs_mark_remove(struct zs_store *store, const char *key, struct zs
     struct maker us, maker;
     bool has_maker;
     char *etag = NULL;
+    (void)hold(store, key, LEAVES); /* even where it cannot be removed: then it is nobody's */
     describe(&us);
     enum zs_status status = read_mark(store, key, &maker, &has_maker, &etag, err);
     free(etag);

@@ -1,7 +1,7 @@
 /* store/mark.h: who makes what is to be at a prefix. An object ".unfinished" is there from before the first chunk until
  * all is there. One maker puts it: on object stores on the condition that nothing is there, elsewhere under a lock. It
  * names the maker's machine and process, and since when. The mark of a process that this machine sees to be gone is
- * replaced; that of another machine's is where the user says so. */
+ * replaced, and one that this process has left; that of another machine's is where the user says so. */
 #pragma once
 
 #include "store/store.h"
