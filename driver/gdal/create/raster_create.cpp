@@ -41,6 +41,7 @@ class NewRaster
     {
         return m_connection.store;
     }
+    bool IsPublishedLast() const;
     /* Decides all of the metadata. */
     bool Describe(int width, int height, int bands, GDALDataType type);
     /* Makes the arrays, whose metadata stay pending until the store is published. */
@@ -387,9 +388,16 @@ bool NewRaster::Make()
         status = zs_raster_create(store.store, m_new->group.c_str(), &m_spec, &arrayOptions, &raster, &err);
         m_raster.reset(raster);
     }
-    if (status == ZS_OK)
+    if (status == ZS_OK && !IsPublishedLast())
         status = zs_raster_publish(raster, store.hierarchy, &err);
     return status == ZS_OK || zsReport(err);
+}
+
+/* Whether documents are written when the pixels of a copy are there: where metadata are not consolidated, no document
+ * waits. */
+bool NewRaster::IsPublishedLast() const
+{
+    return m_source != nullptr && !zs_hierarchy_is_consolidated(m_new->store->hierarchy);
 }
 
 /* Opens an array of the raster that the hierarchy has, for writing as the options ask for. Null with CPLError
@@ -454,7 +462,9 @@ bool NewRaster::WritePixels(GDALProgressFunc progress, void *progressData)
     const bool ok = zsCopyPixels(*m_source, m_type, *m_raster, m_spec, m_options.threads, WritePath(),
                                  m_levels.IsStarted() ? &m_levels : nullptr, progress, progressData) &&
                     (m_spec.mask == nullptr || zsCopyMask(*m_source, *m_raster, m_spec)) &&
-                    (zs_raster_flush(m_raster.get(), &err) == ZS_OK || zsReport(err));
+                    ((IsPublishedLast() ? zs_raster_publish(m_raster.get(), m_new->store->hierarchy, &err)
+                                        : zs_raster_flush(m_raster.get(), &err)) == ZS_OK ||
+                     zsReport(err));
     m_raster.reset();
     return ok;
 }

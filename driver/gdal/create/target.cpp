@@ -91,6 +91,7 @@ static bool copyObject(const std::string &from, const std::string &to, vsi_l_off
             return true;
         if (isCopied && isThere && VSI_ISDIR(st.st_mode))
             VSIUnlink((to + "/" + CPLGetFilename(to.c_str())).c_str());
+        zsForgetListing(to); // else it stays a folder, and the next copy goes into that, too
     } while (tries < ZS_MOST_REFUSALS && zs_conflict_again(&tries));
     return false;
 }
