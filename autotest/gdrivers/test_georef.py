@@ -332,8 +332,9 @@ def test_irregular_coordinates_give_no_geotransform(tmp_path, x):
     assert geotransform(open_data(path)) is None
 
 
-def test_two_dimensional_latitude_and_longitude_become_the_geolocation_domain(tmp_path):
-    path = write_data(tmp_path, {"coordinates": "lat2 lon2"})
+@pytest.mark.parametrize("named", ["lat2 lon2", "/lat2 /lon2", "./lat2 ./lon2", ["lat2 lon2"]], ids=str)
+def test_two_dimensional_latitude_and_longitude_become_the_geolocation_domain(tmp_path, named):
+    path = write_data(tmp_path, {"coordinates": named})
     lat, lon = np.mgrid[50:54, 5:11] + 0.5 * np.random.default_rng(1).random(SHAPE)
     for name, values, standard_name, units in (("lat2", lat, "latitude", "degrees_north"), ("lon2", lon, "longitude", "degrees_east")):
         attributes = {"standard_name": standard_name, "units": units}
@@ -348,6 +349,9 @@ def test_two_dimensional_latitude_and_longitude_become_the_geolocation_domain(tm
     transformer = gdal.Transformer(dataset, None, ["METHOD=GEOLOC_ARRAY"])
     ok, point = transformer.TransformPoint(False, 2.5, 1.5)
     assert ok and point[:2] == pytest.approx((lon[1, 2], lat[1, 2]), abs=0.6)
+    assert gdal.Open(str(tmp_path)).RasterCount == 1, "they are no rasters of their own"
+    array = gdal.OpenEx(str(tmp_path), gdal.OF_MULTIDIM_RASTER).GetRootGroup().OpenMDArray("data")
+    assert [variable.GetFullName() for variable in array.GetCoordinateVariables()] == ["/lat2", "/lon2"]
 
 
 @pytest.mark.parametrize("packing", [{"scale_factor": 1e-6, "add_offset": 0.0}, {"scale_factor": 1e-6}, {"scale_factor": 0.001, "add_offset": 40},

@@ -152,7 +152,7 @@ enum zs_status zs_cf_find_geolocation(struct zs_search *search, struct zs_error 
     const char *list;
     char word[256];
     const struct zs_node *x = NULL, *y = NULL;
-    if (!zs_json_string(zs_json_get(search->node->attributes, "coordinates"), &list))
+    if (!zs_json_one_text(zs_json_get(search->node->attributes, "coordinates"), &list))
         return ZS_OK;
     while ((list = zs_next_word(list, word, sizeof word)) != NULL) {
         const struct zs_node *c = zs_scope_array(search->hierarchy, &search->scope, NULL, word, NULL);

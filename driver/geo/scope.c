@@ -112,6 +112,8 @@ const struct zs_node *zs_scope_array(struct zs_hierarchy *hierarchy, const struc
     if (is_path && in_own_group != NULL)
         *in_own_group = false;
     /* CF 2.7: a path from the root or from the group. A name alone is looked for in the groups above, too. */
+    if (strncmp(name, "./", 2) == 0)
+        name += 2;
     if (name[0] == '/')
         return array_at(hierarchy, "", name + 1);
     int i = 0;

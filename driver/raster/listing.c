@@ -38,13 +38,28 @@ static enum zs_status list_nodes(struct zs_hierarchy *hierarchy, const struct zs
 
 /* ---- Arrays that serve others ---- */
 
-/* Marks the arrays beside nodes[index] that an attribute of it names. */
+/* Finds the node at a path from a group (CF 2.7: "name", "./name", "../name" or "/name"). ZS_NO_MEMORY only. */
+static enum zs_status find_at_path(const struct zs_node *const *nodes, size_t count, const char *group,
+                                   const char *path, size_t *at, struct zs_error *err)
+{
+    char *base = zs_strdup(path[0] == '/' ? "" : group);
+    ZS_TRY_MEMORY(base, err);
+    path += path[0] == '/' ? 1 : strncmp(path, "./", 2) == 0 ? 2 : 0;
+    for (; strncmp(path, "../", 3) == 0 && base[0] != '\0'; path += 3)
+        base[strrchr(base, '/') != NULL ? (size_t)(strrchr(base, '/') - base) : 0] = '\0';
+    const bool is_name = path[0] != '\0' && strncmp(path, "../", 3) != 0;
+    const enum zs_status status = is_name ? zs_nodes_find(nodes, count, base, path, at, err) : ZS_OK;
+    free(base);
+    return status;
+}
+
+/* Marks the arrays that an attribute of nodes[index] names. */
 static enum zs_status mark_named(const struct zs_node *const *nodes, size_t count, size_t index, const char *attribute,
                                  bool *marks, struct zs_error *err)
 {
     const char *list;
     char word[256];
-    if (!zs_json_string(zs_json_get(nodes[index]->attributes, attribute), &list))
+    if (!zs_json_one_text(zs_json_get(nodes[index]->attributes, attribute), &list))
         return ZS_OK;
     char *group = zs_path_parent(nodes[index]->path);
     if (group == NULL)
@@ -55,8 +70,7 @@ static enum zs_status mark_named(const struct zs_node *const *nodes, size_t coun
         if (word[n - 1] == ':')
             word[n - 1] = '\0';
         size_t found = count;
-        if (strchr(word, '/') == NULL && word[0] != '\0')
-            status = zs_nodes_find(nodes, count, group, word, &found, err);
+        status = find_at_path(nodes, count, group, word, &found, err);
         if (found < count && found != index)
             marks[found] = true;
     }
@@ -284,13 +298,13 @@ static enum zs_status add_coordinates(const struct zs_node *const *nodes, size_t
 {
     const char *list;
     char word[256];
-    if (!zs_json_string(zs_json_get(node->attributes, "coordinates"), &list))
+    if (!zs_json_one_text(zs_json_get(node->attributes, "coordinates"), &list))
         return ZS_OK;
     char *group = zs_path_parent(node->path);
     enum zs_status status = group != NULL ? ZS_OK : zs_fail_memory(err);
     while (status == ZS_OK && (list = zs_next_word(list, word, sizeof word)) != NULL) {
         size_t at = count;
-        status = zs_nodes_find(nodes, count, group, word, &at, err);
+        status = find_at_path(nodes, count, group, word, &at, err);
         if (status != ZS_OK || at == count || nodes[at]->array == NULL || nodes[at]->array->ndim < 2)
             continue;
         char *longer = zs_format("%s\n%s", *text, word);

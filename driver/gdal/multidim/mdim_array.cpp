@@ -6,6 +6,7 @@ extern "C"
 {
 #include "base/memory.h"
 #include "geo/bands.h"
+#include "geo/conventions.h"
 #include "raster/overviews.h"
 #include "raster/update.h"
 #include "zarr/make.h"
@@ -355,16 +356,13 @@ std::vector<std::shared_ptr<GDALMDArray>> ZSMdimArray::GetCoordinateVariables() 
                                 ? attribute->ReadAsString()
                                 : nullptr;
         const CPLStringList names(CSLTokenizeString2(words != nullptr ? words : "", " ", 0));
-        const std::string group = zsParentPath(m_node->path);
+        struct zs_scope scope;
+        zs_scope_find(m_store->Hierarchy(), m_node, &scope);
         for (int i = 0; i < names.size(); i++)
         {
-            const struct zs_node *node = nullptr;
             struct zs_error err;
-            if (!zs_is_inside_name(names[i]) ||
-                zs_hierarchy_node_at(m_store->Hierarchy(), group.c_str(), names[i], &node, &err) != ZS_OK ||
-                node->type != ZS_NODE_ARRAY)
-                continue;
-            auto array = m_store->Array(node, &err);
+            const struct zs_node *node = zs_scope_array(m_store->Hierarchy(), &scope, nullptr, names[i], nullptr);
+            auto array = node != nullptr ? m_store->Array(node, &err) : nullptr;
             if (array != nullptr)
                 found.push_back(array);
         }
