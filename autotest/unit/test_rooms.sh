@@ -30,7 +30,7 @@ geo 9074
 array 5671
 shard 1914
 icechunk 2034
-codec 4614
+codec 4628
 zarr 7581
 store 5976
 base 1976

@@ -44,76 +44,90 @@ static enum zs_status configure(const zs_json *configuration, struct zs_stage *s
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "codec \"scale_offset\"");
 }
 
-/* An integer with room for the results of all steps. */
-typedef __int128 wide;
-
-static wide load_integer(const struct zs_dtype *dtype, const void *from)
-{
-    const uint64_t bits = zs_bits_load(dtype->size, from), sign = (uint64_t)1 << (8 * dtype->size - 1);
-    return dtype->name[0] == 'u' ? (wide)bits : (wide)(int64_t)((bits ^ sign) - sign); /* uint8 ... */
-}
-
-static bool fits(const struct zs_dtype *dtype, wide value)
-{
-    const int bits = (int)(8 * dtype->size);
-    return dtype->name[0] == 'u' ? value >= 0 && value >> bits == 0
-                                 : value >> (bits - 1) == 0 || value >> (bits - 1) == -1;
-}
-
-/* Integers: what does not fit, or is no multiple of scale when it is decoded, is an error. */
-static size_t run_integers(const struct zs_stage *stage, bool is_encode, size_t n, const char *src, char *dst)
-{
-    const struct scale_offset *state = stage->state;
-    const size_t size = stage->in.size;
-    const wide scale = load_integer(&stage->in, state->scale), offset = load_integer(&stage->in, state->offset);
-    for (size_t i = 0; i < n; i++) {
-        const wide x = load_integer(&stage->in, src + i * size), step = is_encode ? x - offset : x / scale;
-        wide result = step + offset;
-        if (!fits(&stage->in, step) || (is_encode && __builtin_mul_overflow(step, scale, &result)) ||
-            (!is_encode && x % scale != 0) || !fits(&stage->in, result))
-            return i;
-        zs_bits_store(size, (uint64_t)result, dst + i * size);
-    }
-    return n;
-}
-
 /* Floats: what does not fit becomes infinite, as everywhere in that arithmetic. */
-#define RUN_FLOATS(T)                                                                                                  \
+#define FLOATS(T)                                                                                                      \
     do {                                                                                                               \
         const T *s = src;                                                                                              \
         T *d = dst;                                                                                                    \
         T scale, offset;                                                                                               \
         memcpy(&scale, state->scale, sizeof scale);                                                                    \
         memcpy(&offset, state->offset, sizeof offset);                                                                 \
-        for (size_t i = 0; i < n; i++)                                                                                 \
-            d[i] = is_encode ? (s[i] - offset) * scale : s[i] / scale + offset;                                        \
+        if (is_encode)                                                                                                 \
+            for (size_t i = 0; i < n; i++)                                                                             \
+                d[i] = (s[i] - offset) * scale;                                                                        \
+        else                                                                                                           \
+            for (size_t i = 0; i < n; i++)                                                                             \
+                d[i] = s[i] / scale + offset;                                                                          \
+        return n;                                                                                                      \
+    } while (0)
+
+/* Integers: what does not fit, or is no multiple of scale when it is decoded, is an error. The -1 apart, since the
+ * smallest integer has no negative. */
+#define INTEGERS(T)                                                                                                    \
+    do {                                                                                                               \
+        const T *s = src;                                                                                              \
+        T *d = dst;                                                                                                    \
+        T scale, offset, t, result;                                                                                    \
+        memcpy(&scale, state->scale, sizeof scale);                                                                    \
+        memcpy(&offset, state->offset, sizeof offset);                                                                 \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            if (is_encode) {                                                                                           \
+                if (__builtin_sub_overflow(s[i], offset, &t) || __builtin_mul_overflow(t, scale, &result))             \
+                    return i;                                                                                          \
+                d[i] = result;                                                                                         \
+                continue;                                                                                              \
+            }                                                                                                          \
+            if (scale == (T)-1 && (T)-1 < 1) {                                                                         \
+                if (__builtin_sub_overflow((T)0, s[i], &t))                                                            \
+                    return i;                                                                                          \
+            } else {                                                                                                   \
+                t = (T)(s[i] / scale);                                                                                 \
+                if (s[i] % scale != 0)                                                                                 \
+                    return i;                                                                                          \
+            }                                                                                                          \
+            if (__builtin_add_overflow(t, offset, &result))                                                            \
+                return i;                                                                                              \
+            d[i] = result;                                                                                             \
+        }                                                                                                              \
+        return n;                                                                                                      \
     } while (0)
 
 /* float16: each step in float32 and rounded, which is exact for these four operations. */
-static void run_halves(const struct scale_offset *state, bool is_encode, size_t n, const uint16_t *src, uint16_t *dst)
+static size_t halves(const struct scale_offset *state, bool is_encode, size_t n, const uint16_t *src, uint16_t *dst)
 {
-    const double scale = zs_half_to_double((uint16_t)zs_bits_load(2, state->scale)),
-                 offset = zs_half_to_double((uint16_t)zs_bits_load(2, state->offset));
+    uint16_t scale_bits, offset_bits;
+    memcpy(&scale_bits, state->scale, 2);
+    memcpy(&offset_bits, state->offset, 2);
+    const double scale = zs_half_to_double(scale_bits), offset = zs_half_to_double(offset_bits);
     for (size_t i = 0; i < n; i++) {
         const double x = zs_half_to_double(src[i]);
         const double step = zs_half_to_double(zs_half_from_double(is_encode ? x - offset : x / scale));
         dst[i] = zs_half_from_double(is_encode ? step * scale : step + offset);
     }
+    return n;
 }
 
 /* Number of elements before the first that cannot be encoded. */
 static size_t run(const struct zs_stage *stage, bool is_encode, size_t n, const void *src, void *dst)
 {
     const struct scale_offset *state = stage->state;
-    if (zs_is_integer(stage->in.type))
-        return run_integers(stage, is_encode, n, src, dst);
-    if (stage->in.type == ZS_FLOAT32)
-        RUN_FLOATS(float);
-    else if (stage->in.type == ZS_FLOAT64)
-        RUN_FLOATS(double);
-    else
-        run_halves(state, is_encode, n, src, dst);
-    return n;
+    switch (stage->in.type) {
+#define OF(type, ARITHMETIC, T)                                                                                        \
+    case type:                                                                                                         \
+        ARITHMETIC(T);
+        OF(ZS_INT8, INTEGERS, int8_t)
+        OF(ZS_UINT8, INTEGERS, uint8_t)
+        OF(ZS_INT16, INTEGERS, int16_t)
+        OF(ZS_UINT16, INTEGERS, uint16_t)
+        OF(ZS_INT32, INTEGERS, int32_t)
+        OF(ZS_UINT32, INTEGERS, uint32_t)
+        OF(ZS_INT64, INTEGERS, int64_t)
+        OF(ZS_UINT64, INTEGERS, uint64_t)
+        OF(ZS_FLOAT32, FLOATS, float)
+        OF(ZS_FLOAT64, FLOATS, double)
+    default:
+        return halves(state, is_encode, n, src, dst);
+    }
 }
 
 static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst,
