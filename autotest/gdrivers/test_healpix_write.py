@@ -144,6 +144,8 @@ def test_the_store_is_of_the_dggs_convention(tmp_path):
         meta = json.load(file)
     assert (meta["shape"], meta["dimension_names"], meta["chunk_grid"]["configuration"]["chunk_shape"]) == ([12 * 4**7], ["cells"], [4**6])
     assert meta["codecs"][0]["configuration"]["chunk_shape"] == [4**5]
+    driver().Delete(str(tmp_path / "s.zarr"))  # the coordinate is no raster beside it
+    assert not (tmp_path / "s.zarr").exists()
 
 
 def test_xdggs_opens_it(tmp_path):

@@ -14,6 +14,7 @@ extern "C"
 {
 #include "geo/axes.h"
 #include "geo/bands.h"
+#include "geo/healpix.h"
 #include "raster/listing.h"
 #include "store/mark.h"
 #include "store/staging.h"
@@ -148,8 +149,13 @@ static bool isOneRaster(const std::string &root, const char *advice)
     const bool isAny = zs_rasters_find(store.hierarchy, group, &rasters, &count, nullptr, &err) == ZS_OK;
     using Nodes = std::unique_ptr<const struct zs_node *, decltype(&free)>;
     const Nodes nodesFreed(nodes, free), rastersFreed(rasters, free);
+    struct zs_healpix cells = {};
+    const bool areCells = isAny && zs_healpix_find(store.hierarchy, rasters[0], &cells);
     const auto isOther = [&](const struct zs_node *node)
-    { return isStrange(node) && std::find(rasters, rasters + count, node) == rasters + count; };
+    {
+        return isStrange(node) && std::find(rasters, rasters + count, node) == rasters + count &&
+               !(areCells && node == cells.coordinate);
+    };
     const auto other = std::find_if(nodes, nodes + nodeCount, isOther);
     const bool isOne = isAny && (count == 1 || areBandsOfOne(store.hierarchy, rasters, count));
     if (isOne && other == nodes + nodeCount)
