@@ -29,7 +29,8 @@ ZSMdimRequest zsMdimRequest(size_t ndim, const GUInt64 *start, const size_t *cou
         request.start[d] = start[d];
         request.count[d] = count[d];
         request.step[d] = count[d] > 1 ? static_cast<uint64_t>(std::abs(step[d])) : 1;
-        request.stride[d] = stride[d] * static_cast<ptrdiff_t>(size);
+        // modulo 2^64, since GDAL's Python binding divides a negative number of bytes as one without a sign
+        request.stride[d] = static_cast<ptrdiff_t>(static_cast<size_t>(stride[d]) * size);
         if (step[d] < 0 && count[d] > 1) // from the other end
         {
             request.start[d] -= (count[d] - 1) * request.step[d];
