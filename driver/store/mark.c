@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fork.h"
+#include "base/map.h"
 #include "store/staging.h"
 
 #define MOST_BYTES 1024
@@ -28,11 +29,9 @@ struct maker {
     char at[WORD]; /* when the mark was put, by the maker's clock: for messages alone */
 };
 
-/* The marks that this process has put and not removed yet. One that it could not remove is nobody's. */
-static struct held {
-    struct held *next;
-    char name[];
-} *held;
+/* The marks that this process has put and not removed yet, by their names' hashes. One that it could not remove is
+ * nobody's. */
+static struct zs_map held;
 
 /* ---- Makers ---- */
 
@@ -40,23 +39,15 @@ static struct held {
 enum holding { HOLDS, LEAVES, KEEPS };
 static bool hold(const struct zs_store *store, const char *key, enum holding from_now)
 {
-    char *name = zs_format("%s/%s", store->root, key);
-    struct held *one = NULL, **at = &held;
-    if (name == NULL)
-        return false;
+    const uint64_t root = zs_hash(ZS_HASH, store->root, strlen(store->root) + 1);
+    const uint64_t name = zs_hash(root, key, strlen(key));
     pthread_mutex_lock(&zs_locks[ZS_LOCK_MARKS]);
-    while (*at != NULL && strcmp((*at)->name, name) != 0)
-        at = &(*at)->next;
-    const bool was_held = *at != NULL;
-    if (from_now == LEAVES && was_held) {
-        one = *at;
-        *at = one->next;
-    } else if (from_now == HOLDS && !was_held && (*at = zs_calloc(1, sizeof **at + strlen(name) + 1)) != NULL) {
-        memcpy((*at)->name, name, strlen(name));
-    }
+    const bool was_held = zs_map_get(&held, name) != NULL;
+    if (from_now == HOLDS)
+        (void)zs_map_set(&held, name, &held);
+    else if (from_now == LEAVES)
+        (void)zs_map_remove(&held, name);
     pthread_mutex_unlock(&zs_locks[ZS_LOCK_MARKS]);
-    free(one);
-    free(name);
     return was_held;
 }
 

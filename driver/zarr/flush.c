@@ -11,12 +11,11 @@
  *   6 the journal goes
  * Step 3 is the commit. A later writer who finds the journal takes steps 4 to 6 as its maker does, also at the same
  * time. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/memory.h"
+#include "store/staging.h"
 #include "zarr/contents.h"
 #include "zarr/document.h"
 #include "zarr/hierarchy_private.h"
@@ -346,10 +345,8 @@ enum zs_status zs_hierarchy_recover(struct zs_store *store, struct zs_error *err
 /* Makes the text of a journal, and its id, of 16 digits; NULL without memory. */
 static char *journal_text(const zs_json *edits, zs_json **id)
 {
-    uint64_t random = 0;
     char digits[17], *text = NULL;
-    (void)getrandom(&random, sizeof random, GRND_NONBLOCK);
-    (void)snprintf(digits, sizeof digits, "%016llx", (unsigned long long)random);
+    zs_random_digits(digits, 16);
     zs_json *journal = zs_json_new_object();
     const zs_json *added = zs_json_add_string(journal, "id", digits);
     if (added != NULL && zs_json_add(journal, "edits", zs_json_copy(edits)) != NULL)
