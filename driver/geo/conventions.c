@@ -33,7 +33,9 @@ static bool is_published_at(const zs_json *url, const struct zs_convention *conv
     return false;
 }
 
-bool zs_convention_is_declared(const struct zs_convention *convention, const zs_json *attributes)
+/* Whether attributes declare the convention: `zarr_conventions` as an array of objects with a uuid, or without one with
+ * an address, or as the object keyed by uuid of the first draft. */
+static bool is_declared_in(const zs_json *attributes, const struct zs_convention *convention)
 {
     const zs_json *declared = zs_json_get(attributes, DECLARATIONS);
     for (const zs_json *c = convention->uuid != NULL ? zs_json_first(declared) : NULL; c != NULL; c = zs_json_next(c)) {
@@ -48,9 +50,9 @@ bool zs_convention_is_declared(const struct zs_convention *convention, const zs_
 
 bool zs_scope_declares(const struct zs_scope *scope, const struct zs_convention *convention)
 {
-    bool is_declared = zs_convention_is_declared(convention, scope->node->attributes);
+    bool is_declared = is_declared_in(scope->node->attributes, convention);
     for (int i = 0; i < scope->groups && !is_declared; i++)
-        is_declared = zs_convention_is_declared(convention, scope->group[i]->attributes);
+        is_declared = is_declared_in(scope->group[i]->attributes, convention);
     return is_declared;
 }
 

@@ -1,6 +1,6 @@
 /* geo/conventions.h: the conventions by which stores georeference arrays, each in a file of its own, behind one table.
  * A new one is one file, a line at the end of this one, and a row of zs_conventions[]. Internal to the core: georef.h,
- * band_properties.h and the rooms above go over the table. */
+ * bands.h and the rooms above go over the table. */
 #pragma once
 
 #include "geo/georef.h"
@@ -50,6 +50,8 @@ void zs_scope_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, s
  * common to all. */
 const zs_json *zs_scope_inherited(const struct zs_scope *scope, int source, const char *name);
 
+/* How many groups up a path leads (CF 2.7: "name", "./name", "../name"), -1: to the root. *path becomes the rest. */
+int zs_groups_up(const char **path);
 /* A named variable in the nearest of the scope's groups that has it, or the one at a path (CF 2.7) from `from`, the
  * group whose attribute has the name (NULL: the array's own group); NULL when there is none. */
 const struct zs_node *zs_scope_array(struct zs_hierarchy *hierarchy, const struct zs_scope *scope,
@@ -163,10 +165,7 @@ struct zs_convention {
 /* All conventions. Within one priority the first of them counts. Ends with NULL. */
 extern const struct zs_convention *const zs_conventions[];
 
-/* Whether attributes declare the convention: `zarr_conventions` as an array of objects with a uuid, or without one with
- * an address, or as the object keyed by uuid of the first draft. */
-bool zs_convention_is_declared(const struct zs_convention *convention, const zs_json *attributes);
-/* Whether the array of the scope or any of the groups does. */
+/* Whether the array of the scope or any of the groups declares the convention. */
 bool zs_scope_declares(const struct zs_scope *scope, const struct zs_convention *convention);
 
 /* Makes zarr_conventions name the convention once, or not at all, leaving the others: by all that it is published with,

@@ -88,13 +88,11 @@ OGRSpatialReferenceH zs_crs_from_wkt(const char *wkt)
     return import_text(wkt, import_wkt);
 }
 
-OGRSpatialReferenceH zs_crs_from_projjson(const zs_json *object)
+static OGRSpatialReferenceH from_projjson(const zs_json *object)
 {
-    const char *text = NULL;
-    char *printed = NULL;
-    if (zs_json_is_object(object))
-        text = printed = zs_json_print(object);
-    else
+    char *printed = zs_json_is_object(object) ? zs_json_print(object) : NULL;
+    const char *text = printed;
+    if (printed == NULL)
         zs_json_string(object, &text);
     OGRSpatialReferenceH srs = NULL;
     /* A text that begins so is read as PROJJSON, never as the name of a file. */
@@ -104,11 +102,11 @@ OGRSpatialReferenceH zs_crs_from_projjson(const zs_json *object)
     return srs;
 }
 
-OGRSpatialReferenceH zs_crs_from_url(const char *url)
+static OGRSpatialReferenceH from_url(const char *url)
 {
     static const char *const prefixes[] = {"http://www.opengis.net/def/crs/", "https://www.opengis.net/def/crs/",
                                            "http://opengis.net/def/crs/", "urn:ogc:def:crs:"};
-    if (url == NULL || strlen(url) > 512)
+    if (strlen(url) > 512)
         return NULL;
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
         const size_t n = strlen(prefixes[i]);
@@ -137,8 +135,8 @@ OGRSpatialReferenceH zs_crs_from_json(const zs_json *member)
     OGRSpatialReferenceH srs = NULL;
     if (zs_json_one_text(member, &text) && (srs = zs_crs_from_wkt(text)) == NULL &&
         (srs = zs_crs_from_code(text)) == NULL)
-        srs = zs_crs_from_url(text);
-    return srs != NULL ? srs : zs_crs_from_projjson(member);
+        srs = from_url(text);
+    return srs != NULL ? srs : from_projjson(member);
 }
 
 char *zs_crs_to_wkt(OGRSpatialReferenceH srs, const char *format)

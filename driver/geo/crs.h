@@ -21,12 +21,9 @@ void zs_quiet_end(struct zs_quiet *quiet);
 OGRSpatialReferenceH zs_crs_from_code(const char *code);          /* "EPSG:32633", "IAU_2015:30100" */
 OGRSpatialReferenceH zs_crs_from_epsg(int64_t code);
 OGRSpatialReferenceH zs_crs_from_wkt(const char *wkt);            /* WKT 1 or 2 */
-OGRSpatialReferenceH zs_crs_from_projjson(const zs_json *object); /* the object, or a string that holds it */
-/* OGC URLs ("http://www.opengis.net/def/crs/EPSG/0/26711") and URNs; nothing is fetched. */
-OGRSpatialReferenceH zs_crs_from_url(const char *url);
 OGRSpatialReferenceH zs_crs_from_proj_string(const char *text);   /* "+proj=utm +zone=33" */
 
-/* A member in whatever of these forms it has: code, WKT, URL, PROJJSON. */
+/* A member in whatever form it has: code, WKT, PROJJSON or its text, OGC URL or URN; nothing is fetched. */
 OGRSpatialReferenceH zs_crs_from_json(const zs_json *member);
 
 /* NULL, no CRS, is the same as NULL alone. */

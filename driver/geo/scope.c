@@ -105,30 +105,33 @@ static const struct zs_node *array_at(struct zs_hierarchy *hierarchy, const char
     return is_there && node->type == ZS_NODE_ARRAY ? node : NULL;
 }
 
+int zs_groups_up(const char **path)
+{
+    int up = **path == '/' ? -1 : 0;
+    *path += up < 0 ? 1 : strncmp(*path, "./", 2) == 0 ? 2 : 0;
+    for (; up >= 0 && strncmp(*path, "../", 3) == 0; *path += 3)
+        up++;
+    return up;
+}
+
 const struct zs_node *zs_scope_array(struct zs_hierarchy *hierarchy, const struct zs_scope *scope,
                                      const struct zs_node *from, const char *name, bool *in_own_group)
 {
     const bool is_path = strchr(name, '/') != NULL;
+    const struct zs_node *found = NULL;
+    const int up = zs_groups_up(&name);
+    int i = 0;
     if (is_path && in_own_group != NULL)
         *in_own_group = false;
-    /* CF 2.7: a path from the root or from the group. A name alone is looked for in the groups above, too. */
-    if (strncmp(name, "./", 2) == 0)
-        name += 2;
-    if (name[0] == '/')
-        return array_at(hierarchy, "", name + 1);
-    int i = 0;
+    if (up < 0)
+        return array_at(hierarchy, "", name);
     while (is_path && from != NULL && i < scope->groups && scope->group[i] != from)
         i++;
-    for (; strncmp(name, "../", 3) == 0; name += 3)
-        i++;
     if (is_path)
-        return i < scope->groups ? array_at(hierarchy, scope->group[i]->path, name) : NULL;
-    for (; i < scope->groups; i++) {
-        const struct zs_node *found = array_at(hierarchy, scope->group[i]->path, name);
-        if (found != NULL && in_own_group != NULL)
-            *in_own_group = i == 0;
-        if (found != NULL)
-            return found;
-    }
-    return NULL;
+        return i + up < scope->groups ? array_at(hierarchy, scope->group[i + up]->path, name) : NULL;
+    for (; i < scope->groups && found == NULL; i++)
+        found = array_at(hierarchy, scope->group[i]->path, name); /* a name alone is looked for above, too */
+    if (found != NULL && in_own_group != NULL)
+        *in_own_group = i == 1;
+    return found;
 }

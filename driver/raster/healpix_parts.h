@@ -48,10 +48,6 @@ static inline char *zs_healpix_pixel(const struct reading *reading, const struct
            (ptrdiff_t)row * reading->window->line_space;
 }
 
-/* The windows of runs of the array, where `box` is a window of one cell; their data are to be set. Released with
- * free(). NULL without memory. */
-struct zs_window *zs_healpix_windows(const struct zs_window *box, int dim, const struct zs_runs *runs);
-
 /* Gets memory for elements of runs of all slices, and the windows of these in it: the *cells elements of the first
  * slice, one run after the other, then those of the next. Both are released with free(), on failure too. */
 enum zs_status zs_healpix_scratch(const struct reading *reading, const struct zs_runs *runs, uint64_t *cells,

@@ -82,7 +82,9 @@ void zs_healpix_put_empty(const struct reading *reading, const struct zs_healpix
 
 /* ---- The array ---- */
 
-struct zs_window *zs_healpix_windows(const struct zs_window *box, int dim, const struct zs_runs *runs)
+/* The windows of runs of the array, where `box` is a window of one cell; their data are to be set. Released with
+ * free(). NULL without memory. */
+static struct zs_window *windows_of(const struct zs_window *box, int dim, const struct zs_runs *runs)
 {
     struct zs_window *windows = zs_calloc(runs->count, sizeof *windows);
     for (size_t i = 0; i < runs->count && windows != NULL; i++) {
@@ -104,7 +106,7 @@ enum zs_status zs_healpix_scratch(const struct reading *reading, const struct zs
     const bool is_bounded = zs_mul_u64(*cells, reading->slices, &bytes) && zs_mul_u64(bytes, item, &bytes) &&
                             bytes <= SIZE_MAX / 2;
     *scratch = is_bounded ? malloc((size_t)zs_max_u64(bytes, 1)) : NULL;
-    *windows = zs_healpix_windows(reading->box, reading->dim, runs);
+    *windows = windows_of(reading->box, reading->dim, runs);
     if (*scratch == NULL || *windows == NULL)
         return zs_fail_memory(err);
     for (size_t i = 0; i < runs->count; i++) {
@@ -363,7 +365,7 @@ static enum zs_status read_squares(struct reading *reading, const struct zs_heal
     enum zs_status status = ZS_OK;
     for (size_t i = 0; i < batch->count && status == ZS_OK; i++)
         status = add_runs(reading, &batch->parts[i], floor, &runs, &runs_of, &room, err);
-    if (status == ZS_OK && (windows = zs_healpix_windows(reading->box, reading->dim, &runs)) == NULL)
+    if (status == ZS_OK && (windows = windows_of(reading->box, reading->dim, &runs)) == NULL)
         status = zs_fail_memory(err);
     for (size_t i = 0; i < runs.count && status == ZS_OK; i++) {
         memset(windows[i].stride, 0, sizeof windows[i].stride);
@@ -452,7 +454,7 @@ enum zs_status zs_healpix_prefetch(const struct zs_band_array *a, const struct z
     struct zs_runs runs = {0};
     enum zs_status status = find_rough_runs(a, w, &runs, err);
     for (size_t i = 0; i < n && status == ZS_OK && runs.count > 0; i++) {
-        struct zs_window *windows = zs_healpix_windows(&boxes[i], a->slices.axes.x, &runs);
+        struct zs_window *windows = windows_of(&boxes[i], a->slices.axes.x, &runs);
         status = windows != NULL ? zs_array_prefetch(a->array, windows, runs.count, err) : zs_fail_memory(err);
         free(windows);
     }

@@ -38,17 +38,19 @@ static enum zs_status list_nodes(struct zs_hierarchy *hierarchy, const struct zs
 
 /* ---- Arrays that serve others ---- */
 
-/* Finds the node at a path from a group (CF 2.7: "name", "./name", "../name" or "/name"). ZS_NO_MEMORY only. */
-static enum zs_status find_at_path(const struct zs_node *const *nodes, size_t count, const char *group,
-                                   const char *path, size_t *at, struct zs_error *err)
+/* Finds the node that an attribute of an array in the group names, by a path or not. ZS_NO_MEMORY only. */
+static enum zs_status find_named(const struct zs_node *const *nodes, size_t count, const char *group, const char *name,
+                                 size_t *at, struct zs_error *err)
 {
-    char *base = zs_strdup(path[0] == '/' ? "" : group);
+    int up = zs_groups_up(&name);
+    char *base = zs_strdup(up < 0 ? "" : group);
     ZS_TRY_MEMORY(base, err);
-    path += path[0] == '/' ? 1 : strncmp(path, "./", 2) == 0 ? 2 : 0;
-    for (; strncmp(path, "../", 3) == 0 && base[0] != '\0'; path += 3)
-        base[strrchr(base, '/') != NULL ? (size_t)(strrchr(base, '/') - base) : 0] = '\0';
-    const bool is_name = path[0] != '\0' && strncmp(path, "../", 3) != 0;
-    const enum zs_status status = is_name ? zs_nodes_find(nodes, count, base, path, at, err) : ZS_OK;
+    for (; up > 0 && base[0] != '\0'; up--) {
+        char *slash = strrchr(base, '/');
+        *(slash != NULL ? slash : base) = '\0';
+    }
+    const bool is_inside = up <= 0 && name[0] != '\0';
+    const enum zs_status status = is_inside ? zs_nodes_find(nodes, count, base, name, at, err) : ZS_OK;
     free(base);
     return status;
 }
@@ -70,7 +72,7 @@ static enum zs_status mark_named(const struct zs_node *const *nodes, size_t coun
         if (word[n - 1] == ':')
             word[n - 1] = '\0';
         size_t found = count;
-        status = find_at_path(nodes, count, group, word, &found, err);
+        status = find_named(nodes, count, group, word, &found, err);
         if (found < count && found != index)
             marks[found] = true;
     }
@@ -218,7 +220,8 @@ static int compare_numbers(const char **a, const char **b)
     return is_digit(**a) ? 1 : is_digit(**b) ? -1 : first; /* the longer one is larger */
 }
 
-int zs_compare_naturally(const char *a, const char *b)
+/* Compares names as people order them: numbers in them by their value. < 0, 0 (the same text), > 0. */
+static int compare_naturally(const char *a, const char *b)
 {
     const char *p = a, *q = b;
     while (*p != '\0' && *q != '\0') {
@@ -289,7 +292,7 @@ static int compare_bands(const void *p, const void *q)
 {
     const struct member *a = p, *b = q;
     const int order = compare_u64(a->band, b->band);
-    return order != 0 ? order : zs_compare_naturally(zs_path_name(a->node->path), zs_path_name(b->node->path));
+    return order != 0 ? order : compare_naturally(zs_path_name(a->node->path), zs_path_name(b->node->path));
 }
 
 /* Adds to *text the names in `coordinates` that are of arrays of two dimensions and more. */
@@ -304,7 +307,7 @@ static enum zs_status add_coordinates(const struct zs_node *const *nodes, size_t
     enum zs_status status = group != NULL ? ZS_OK : zs_fail_memory(err);
     while (status == ZS_OK && (list = zs_next_word(list, word, sizeof word)) != NULL) {
         size_t at = count;
-        status = find_at_path(nodes, count, group, word, &at, err);
+        status = find_named(nodes, count, group, word, &at, err);
         if (status != ZS_OK || at == count || nodes[at]->array == NULL || nodes[at]->array->ndim < 2)
             continue;
         char *longer = zs_format("%s\n%s", *text, word);

@@ -41,7 +41,7 @@ struct zs_raster_groups {
 };
 
 /* Finds groups of rasters on one grid among rasters[count] (zs_rasters_find()): arrays directly in the same group whose
- * X and Y have the same lengths and names, and whose attributes declare the same georeferencing (geo/write.h),
+ * X and Y have the same lengths and names, and whose attributes declare the same georeferencing (zs_georef_text()),
  * two-dimensional coordinates included. If a group has several grids, the one with most arrays counts; among equals the
  * one with most pixels. Arrays of HEALPix cells (geo/healpix.h), of any number of dimensions, are on one grid where
  * they have the same cells. `dim_x` and `dim_y` as in zs_axes_find(); an array that lacks them, has less than two
@@ -55,6 +55,3 @@ void zs_raster_groups_clear(struct zs_raster_groups *groups);
 /* Whether an array that cannot be read might belong to the group: it lies in it, and its document has dimensions of the
  * sizes of the grid. */
 bool zs_raster_group_misses(const struct zs_raster_group *group, const struct zs_node *unreadable);
-
-/* Names as people order them: numbers in them by their value. < 0, 0 (the same text), > 0. */
-int zs_compare_naturally(const char *a, const char *b);

@@ -29,21 +29,23 @@ static const struct zs_edge_run *last_run(const struct zs_edges *edges)
     return &edges->runs[edges->run_count - 1];
 }
 
-uint64_t zs_edges_chunks(const struct zs_edges *edges)
+static uint64_t edges_chunks(const struct zs_edges *edges)
 {
     return last_run(edges)->first + last_run(edges)->count;
 }
 
-uint64_t zs_edges_elements(const struct zs_edges *edges)
+static uint64_t edges_elements(const struct zs_edges *edges)
 {
     return last_run(edges)->start + last_run(edges)->edge * last_run(edges)->count;
 }
 
-enum zs_status zs_edges_add(struct zs_edges **edges, uint64_t edge, uint64_t count, struct zs_error *err)
+/* Appends `count` chunks of `edge` elements to *edges, which is grown (NULL: made) and freed with free(). ZS_INVALID
+ * where the elements do not fit 64 bits, ZS_NO_MEMORY. */
+static enum zs_status edges_add(struct zs_edges **edges, uint64_t edge, uint64_t count, struct zs_error *err)
 {
     struct zs_edges *e = *edges;
     const size_t n = e != NULL ? e->run_count : 0;
-    const uint64_t start = n > 0 ? zs_edges_elements(e) : 0;
+    const uint64_t start = n > 0 ? edges_elements(e) : 0;
     uint64_t length, end; /* there are no more chunks than elements */
     if (!zs_mul_u64(edge, count, &length) || !zs_add_u64(start, length, &end))
         return zs_fail(err, ZS_INVALID,
@@ -92,7 +94,7 @@ void zs_edges_span(const struct zs_edges *edges, uint64_t at, uint64_t *start, u
 
 uint64_t zs_chunk_count(const struct zs_array_meta *meta, int dim)
 {
-    return meta->edges[dim] != NULL ? zs_edges_chunks(meta->edges[dim])
+    return meta->edges[dim] != NULL ? edges_chunks(meta->edges[dim])
                                     : zs_ceil_div_u64(meta->shape[dim], meta->chunk_shape[dim]);
 }
 
@@ -132,13 +134,13 @@ static enum zs_status parse_list(const struct grid *grid, const zs_json *list, c
         uint64_t edge, count;
         snprintf(where, sizeof where, "%s[%zu]", name, i);
         ZS_TRY(parse_entry(grid, entry, where, &edge, &count, err));
-        const enum zs_status status = zs_edges_add(edges, edge, count, err);
+        const enum zs_status status = edges_add(edges, edge, count, err);
         if (status != ZS_OK)
             return zs_fail_in(err, status, "%s", where);
     }
     if (i == 0)
         return zs_fail(err, ZS_INVALID, "%s: expected at least one length, found none", name);
-    const uint64_t found = zs_edges_elements(*edges);
+    const uint64_t found = edges_elements(*edges);
     if (grid->is_exact ? found != size : found < size)
         return zs_fail(err, ZS_INVALID, "%s: expected lengths that add up to %s%llu, the array's size, found %llu",
                        name, grid->is_exact ? "" : "at least ", (unsigned long long)size, (unsigned long long)found);
@@ -170,7 +172,7 @@ static enum zs_status parse_dimension(const struct grid *grid, const zs_json *va
     ZS_TRY(parse_list(grid, value, name, meta->shape[dim], &meta->edges[dim], err));
     meta->chunk_shape[dim] = longest(meta->edges[dim], meta->shape[dim]);
     if (meta->edges[dim]->run_count > 1 ||
-        zs_edges_chunks(meta->edges[dim]) != zs_ceil_div_u64(meta->shape[dim], meta->chunk_shape[dim])) {
+        edges_chunks(meta->edges[dim]) != zs_ceil_div_u64(meta->shape[dim], meta->chunk_shape[dim])) {
         meta->has_edges = true;
         return ZS_OK;
     }

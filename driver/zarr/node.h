@@ -20,16 +20,9 @@ struct zs_edges {
     struct zs_edge_run runs[];
 };
 
-/* Appends `count` chunks of `edge` elements to *edges, which is grown (NULL: made) and freed with free(). ZS_INVALID
- * where the elements do not fit 64 bits, ZS_NO_MEMORY. */
-enum zs_status zs_edges_add(struct zs_edges **edges, uint64_t edge, uint64_t count, struct zs_error *err);
-
-/* How many chunks there are, and how many elements these have together. */
-uint64_t zs_edges_chunks(const struct zs_edges *edges);
-uint64_t zs_edges_elements(const struct zs_edges *edges);
-/* The chunk that holds element `index` < zs_edges_elements(). */
+/* The chunk that holds element `index`, which is in one. */
 uint64_t zs_edges_find(const struct zs_edges *edges, uint64_t index);
-/* First element and length of chunk `at` < zs_edges_chunks(). */
+/* First element and length of chunk `at`, which is there. */
 void zs_edges_span(const struct zs_edges *edges, uint64_t at, uint64_t *start, uint64_t *length);
 
 /* ---- Nodes ---- */

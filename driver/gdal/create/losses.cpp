@@ -1,4 +1,4 @@
-/* What a copy keeps of its source beside the pixels, and the one list of what it loses. */
+/* Tells what a copy loses of its source, in one list, and finds names and tables that it keeps. */
 #include "copy.h"
 
 #include <algorithm>
@@ -212,8 +212,7 @@ static void addScalars(const ZSView &view, Losses &losses)
     char word[256];
     while (rest != nullptr && (rest = zs_next_word(rest, word, sizeof word)) != nullptr)
     {
-        bool ignored;
-        const struct zs_node *variable = zs_scope_array(view.store->hierarchy, &scope, nullptr, word, &ignored);
+        const struct zs_node *variable = zs_scope_array(view.store->hierarchy, &scope, nullptr, word, nullptr);
         losses.Add(variable != nullptr && variable->array != nullptr && variable->array->ndim == 0 &&
                        strcmp(word, ZS_GRID_MAPPING) != 0 && !zs_has_word(mapping, word, true),
                    std::string("scalar coordinate ") + word + " (gdalmdimtranslate keeps it)");
