@@ -39,7 +39,7 @@ BESIDE = {"RESAMPLING": {**CHUNKS, "OVERVIEWS": "2"}, "BLOCKXSIZE": {"BLOCKYSIZE
 
 
 def is_alias(option):
-    """Whether it is GDAL's own Zarr driver's word for another (test_aliases.py)."""
+    """Whether it is GDAL's own Zarr driver's word for another."""
     return option.get("description").startswith("As other drivers of GDAL call it")
 
 

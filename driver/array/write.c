@@ -274,8 +274,8 @@ static enum zs_status encode_whole(struct zs_array *array, struct zs_error *err)
 /* If encoding the chunks that were written whole frees one part in FREED_SHARE, the others stay dirty. */
 #define FREED_SHARE 8
 
-/* Makes room for one more dirty chunk of `size` bytes: encodes those that were written whole, and where that frees
- * little publishes shards with others, until half of what may be used is left. */
+/* Makes room for one more dirty chunk of `size` bytes: encodes those that were written whole. Where that frees too
+ * little, publishes shards until half of the budget is free. */
 static enum zs_status make_room(struct zs_array *array, uint64_t size, struct zs_error *err)
 {
     const struct zs_pending *pending = array->pending;

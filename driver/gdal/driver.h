@@ -18,7 +18,7 @@ GDALDataset *zsOpen(GDALOpenInfo *info);
 GDALSubdatasetInfo *zsSubdatasetInfo(const char *name);
 #endif
 
-/* GDALDriver::pfnDelete, pfnRename, pfnCopyFiles (files.cpp). */
+/* GDALDriver::pfnDelete, pfnRename, pfnCopyFiles (create/removal.cpp). */
 CPLErr zsDelete(const char *name);
 CPLErr zsRename(const char *newName, const char *oldName);
 CPLErr zsCopyFiles(const char *newName, const char *oldName);

@@ -128,7 +128,7 @@ class ZSOverlap
     bool End(); // false with CPLError emitted
 };
 
-/* What the open options ask for: nothing before Parse(), by which the table of options (options.h) sets all. */
+/* What the open options ask for: nothing before Parse(), which sets all by the table (create/options.cpp). */
 struct ZSOpenOptions
 {
     int threads = 0;

@@ -9,7 +9,7 @@
  *     several were flattened to bands, empty where the band has nothing of its own. Members: description, unit, scale,
  *     offset, nodata (as `fill_value` is written), categories (list of names by value), color_interpretation (GDAL's
  *     name), color_table (list of [r, g, b, a]), each null where the band has none though the array has one; metadata
- *     (object of strings), metadata_domains (band_properties.h). Along an only dimension of bands the list may be
+ *     (object of strings), metadata_domains (below). Along an only dimension of bands the list may be
  *     shorter than that: who makes an array longer need not know of it;
  *   - `long_name` as a list of names is rioxarray's way to describe bands: read, and written when all bands have one.
  */

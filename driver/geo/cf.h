@@ -1,5 +1,5 @@
 /* geo/cf.h: georeferencing by the CF conventions (CF 4, 5; FORMATS 4.5): a grid mapping variable, coordinate variables
- * of X and Y (geo/coordinates.h), two-dimensional coordinates. Internal to the core. */
+ * of X and Y (geo/axes.h), two-dimensional coordinates. Internal to the core. */
 #pragma once
 
 #include "geo/conventions.h"

@@ -24,8 +24,8 @@ static bool is_failure(enum zs_status status)
            status == ZS_CANCELLED;
 }
 
-/* The array named as the dimension, readable or not: above its group only where looking costs nothing, and for
- * overviews, which have no copies of what is there. */
+/* The array named as the dimension, readable or not. Looks above its group where that costs nothing, and for overviews,
+ * whose groups have no copies of the coordinates above. */
 static const struct zs_node *find_named(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim)
 {
     const char *name = node->array != NULL ? zs_dimension_name(node, dim) : NULL;

@@ -411,7 +411,7 @@ static zs_json *level_document(const struct zs_overviews *made, int factor)
         zs_json_free(document);
         return NULL;
     }
-    zs_georef_remove(attributes); /* a level's is its own (geo/write.h) */
+    zs_georef_remove(attributes); /* a level's is its own */
     zs_json_remove(attributes, ZS_GCPS_ATTRIBUTE); /* of the base's pixels */
     zs_remove_statistics(attributes); /* of other pixels */
     return document;
@@ -540,8 +540,8 @@ static enum zs_status begin_level(struct zs_overviews *made, struct made_level *
     return is_free ? claim_path(made, level, err) : ZS_OK;
 }
 
-/* Begins all levels, and removes those that nobody reads: outdated ones, and what is where a level is to be made. Free
- * paths are claimed before: the flush may finish what a killed writer of them began. */
+/* Begins all levels, and removes the outdated ones and those at the paths of new ones. Claims free paths before that:
+ * the flush may finish a level that a killed writer began there. */
 static enum zs_status begin_levels(struct zs_overviews *made, struct zs_error *err)
 {
     struct zs_names current, all = {0}, old = {0};

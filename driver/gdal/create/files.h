@@ -70,7 +70,7 @@ bool zsIsLink(const std::string &path);
  * could not be found out. */
 bool zsHasRoot(const std::string &path, const char *otherwise);
 
-/* ---- Beside a store (files.cpp) ---- */
+/* ---- Beside a store ---- */
 
 /* Whether the store lies in an archive, which is only read. */
 inline bool zsIsArchive(const std::string &store)

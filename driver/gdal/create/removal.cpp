@@ -177,8 +177,8 @@ static bool isRemovable(const ZSContents &contents)
     return status == ZS_OK || zsReport(err);
 }
 
-/* Whether nobody who lives appends an array to the store or, with `orMakes`, makes the store itself. Else CPLError is
- * emitted. With `overwrite` what may be of another machine's process is of none. */
+/* Whether no process appends an array to the store or, with `orMakes`, makes the store itself: zs_mark_check() finds no
+ * such mark. Else CPLError is emitted. */
 static bool isUnmarked(const ZSContents &contents, bool orMakes, bool overwrite)
 {
     for (size_t i = 0; i < contents.found.own.count; i++)

@@ -64,7 +64,7 @@ ZSTarget::~ZSTarget()
     struct zs_error err;
     const ZSQuiet quiet;
     if (m_marked != nullptr && zs_mark_remove(m_marked, ZS_MARK_NAME, &err) != ZS_OK)
-        CPLDebug("ShardedZarr", "%s", err.message); // the next maker sees when this process is gone
+        CPLDebug("ShardedZarr", "%s", err.message); // the next maker replaces the mark
     zs_store_free(m_marked);
 }
 
@@ -135,7 +135,7 @@ bool ZSTarget::Move()
     if (!copyAll(m_path, root, from))
         return false;
     const ZSQuiet quiet;
-    from.Remove(ZS_MARKS_GO); // or the next replacement does
+    from.Remove(ZS_MARKS_GO); // what stays under the hidden name is deleted by hand
     return true;
 }
 

@@ -1,8 +1,8 @@
-/* gdal/create/target.h: where a new store is written, and what becomes of what is there.
+/* gdal/create/target.h: writes a new store aside, and puts it in place of the former one.
  *
- * It is written beside its path and published when it is complete (store/staging.h): cancelled, killed or failed, what
- * was there is there. On object stores, which do not rename, it is written in place, its root's zarr.json last; one
- * that replaces another is written under a prefix beside it and then copied, object by object. A mark there
+ * A store is written beside its path and published when it is complete (store/staging.h): cancelled, killed or failed,
+ * what was there is there. On object stores, which do not rename, it is written in place, its root's zarr.json last;
+ * one that replaces another is written under a prefix beside it and then copied, object by object. A mark there
  * (store/mark.h) keeps others from making a store of that name at once. */
 #pragma once
 
