@@ -70,26 +70,6 @@ enum zs_status zs_stepped_windows(const struct zs_stepped_window *stepped, const
 enum zs_status zs_array_find_stored(struct zs_array *array, const struct zs_window *windows, size_t n, bool *is_stored,
                                     struct zs_error *err);
 
-/* Location of the encoded bytes of an innermost chunk. */
-struct zs_chunk_bytes {
-    char *key;             /* key of the object that has them; NULL: none has */
-    uint64_t offset, size; /* in that object */
-    /* `size` bytes, of a chunk in a shard that is encoded as a whole: no object has them as they are. NULL with a key,
-     * and for chunks that are not stored. */
-    void *data;
-};
-void zs_chunk_bytes_clear(struct zs_chunk_bytes *found);
-
-/* Finds the chunk at a position in the grid of innermost chunks. Reads the index of its shard (all of a shard that is
- * encoded as a whole), without shards the size of its object. ZS_ARGUMENT where there is no such chunk, and while
- * writes are pending, which will move it. */
-enum zs_status zs_array_find_chunk(struct zs_array *array, const uint64_t *position, struct zs_chunk_bytes *found,
-                                   struct zs_error *err);
-
-/* The order of dimensions in which the elements of a chunk are stored, slowest first: axis[j] is the array's dimension
- * that stands at j. */
-void zs_array_stored_order(const struct zs_array *array, int *axis);
-
 /* ---- strings.c: arrays of text ----
  *
  * They name what others hold (bands, stations ...): no rasters, and refused by zs_array_open_node(). Data types

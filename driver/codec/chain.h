@@ -124,17 +124,6 @@ bool zs_blosc_set(zs_json *codecs, const struct zs_blosc_settings *settings);
 /* Whether each innermost chunk has a crc32c, as CHUNK_CHECKSUM=YES makes it. */
 bool zs_has_chunk_checksum(const struct zs_array_meta *meta);
 
-struct zs_terms {
-    const zs_json *compressor; /* the one codec from bytes to bytes, borrowed from the node; NULL: none, or several */
-    bool has_endian;           /* elements are plain, of several bytes each, in this order: */
-    bool is_big_endian;
-    bool is_all; /* nothing else changes the bytes but an order of the dimensions */
-};
-
-/* Finds the terms of the innermost chunks of an array that can be opened. Codecs around a shard are left out: its index
- * refers to the bytes before them. */
-void zs_terms_find(const struct zs_array_meta *meta, struct zs_terms *terms);
-
 /* Windows of an array's elements: `count` of them, each of dense elements in native byte order. */
 struct zs_samples {
     const void *const *elements;

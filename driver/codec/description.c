@@ -95,41 +95,6 @@ bool zs_has_chunk_checksum(const struct zs_array_meta *meta)
     return false;
 }
 
-/* ---- Terms of the metadata ---- */
-
-/* Reads one list of codecs. Returns the list of a shard's chunks; NULL where there is none. */
-static const zs_json *read_list(const zs_json *codecs, const struct zs_array_meta *meta, struct zs_terms *terms)
-{
-    size_t compressors = 0;
-    const zs_json *inner = NULL;
-    for (const zs_json *c = zs_json_first(codecs); c != NULL && inner == NULL; c = zs_json_next(c)) {
-        const zs_json *configuration;
-        const struct zs_codec *codec;
-        const char *name = zs_extension_name(c, &configuration);
-        if (name == NULL || zs_codec_find(name, &codec, NULL) != ZS_OK) {
-            terms->is_all = false;
-        } else if (codec->kind == ZS_BYTES_TO_BYTES) {
-            terms->compressor = compressors++ == 0 ? c : NULL;
-        } else if (codec->arrange != NULL) {
-            inner = codec->kind == ZS_ARRAY_TO_BYTES ? zs_json_get(configuration, "codecs") : NULL;
-        } else if (strcmp(codec->name, "bytes") == 0) {
-            terms->has_endian = meta->dtype.swap_unit > 1 && !meta->dtype.is_bfloat16;
-            terms->is_big_endian = zs_json_equals(zs_json_get(configuration, "endian"), "big");
-        } else {
-            terms->is_all = false;
-        }
-    }
-    terms->is_all = terms->is_all && (inner != NULL || compressors < 2);
-    return inner;
-}
-
-void zs_terms_find(const struct zs_array_meta *meta, struct zs_terms *terms)
-{
-    *terms = (struct zs_terms){.is_all = true};
-    for (const zs_json *list = meta->codecs; list != NULL;)
-        list = read_list(list, meta, terms);
-}
-
 /* ---- The filter of blosc ---- */
 
 /* A filter replaces the guess where it saves one byte of so many. */

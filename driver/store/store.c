@@ -80,17 +80,6 @@ enum zs_status zs_store_check_writable(const struct zs_store *store, struct zs_e
                                     : zs_fail(err, ZS_UNSUPPORTED, "%s: %s", store->root, store->read_only);
 }
 
-enum zs_status zs_store_locate(struct zs_store *store, const char *key, struct zs_store **where, char **inner,
-                               uint64_t *offset, struct zs_error *err)
-{
-    if (store->ops->locate != NULL)
-        return store->ops->locate(store, key, where, inner, offset, err);
-    *where = store;
-    *offset = 0;
-    *inner = zs_strdup(key);
-    return *inner != NULL ? ZS_OK : zs_fail_memory(err);
-}
-
 bool zs_store_is_replaced(const struct zs_store *store)
 {
     const struct zs_writing_ops *writing = store->ops->writing;

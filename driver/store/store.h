@@ -96,11 +96,6 @@ enum zs_status zs_store_check_writable(const struct zs_store *store, struct zs_e
  * before. */
 enum zs_status zs_store_check_access(struct zs_store *store, const char *prefix, struct zs_error *err);
 
-/* Finds where the bytes of an object are, since a store before others may have other keys: the store, borrowed; the key
- * in it, freed with free(); the offset there. *inner is NULL where the bytes are in no object. */
-enum zs_status zs_store_locate(struct zs_store *store, const char *key, struct zs_store **where, char **inner,
-                               uint64_t *offset, struct zs_error *err);
-
 /* Whether the root is now another store than the opened one, or none. False where this is unknown. */
 bool zs_store_is_replaced(const struct zs_store *store);
 

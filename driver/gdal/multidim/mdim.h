@@ -246,11 +246,6 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     {
         return m_isUpdatable;
     }
-    /* False of a new store until it is flushed. */
-    bool IsPublished() const
-    {
-        return m_target == nullptr && !m_isAbandoned;
-    }
     /* False where it is only read, or was abandoned. */
     bool CheckUpdatable() const;
     /* The handle of a node that may be changed; null where nothing is. */
@@ -415,12 +410,6 @@ bool zsMdimDeleteAttribute(const std::shared_ptr<ZSMdimStore> &store, const std:
 
 /* Adds what GetStructuralInfo() lists beside the codecs: the unit of times, the shape of shards. */
 void zsMdimTellStructure(const struct zs_node *node, const struct zs_array_info &info, CPLStringList &list);
-#if ZS_GDAL_AT_LEAST(12)
-/* Implements GDALMDArray::GetRawBlockInfo() for an innermost chunk. False (CPLError emitted) where the bytes cannot be
- * located. */
-bool zsMdimRawBlock(const ZSMdimStore &store, const struct zs_node *node, struct zs_array *array,
-                    const uint64_t *coordinates, GDALMDArrayRawBlockInfo &block);
-#endif
 
 /* ---- mdim_create.cpp ---- */
 

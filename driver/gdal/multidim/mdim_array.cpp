@@ -43,10 +43,6 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
     std::shared_ptr<OGRSpatialReference> ReadSpatialRef() const;
 
   protected:
-    struct zs_array *Core() const override
-    {
-        return m_opened->Get();
-    }
     bool ReadElements(const ZSMdimRequest &request, const GDALExtendedDataType &type,
                       struct zs_error *err) const override
     {

@@ -1,10 +1,9 @@
-/* Elements of arrays: read with steps, written, copied; and where a chunk is stored. Neighbouring elements are read as
+/* Elements of arrays: read with steps, written, copied. Neighbouring elements are read as
  * one window of the core. With steps wider than a chunk each element is a window of its own; with narrower steps the
  * enclosing box is read, and the wanted elements are copied out. */
 #include "mdim.h"
 
 #include <algorithm>
-#include <cpl_json.h>
 #include <vector>
 
 #include "gdal/guard.h"
@@ -288,7 +287,7 @@ bool zsMdimCopyValues(GDALMDArray &to, const GDALMDArray &from, GUInt64 &cost, G
     return const_cast<GDALMDArray &>(from).ProcessPerChunk(start.data(), count.data(), pieces.data(), copy, &copying);
 }
 
-/* ---- How chunks are encoded, and where they are, in the words of GDAL's own Zarr driver ---- */
+/* ---- How chunks are encoded, in the words of GDAL's own Zarr driver ---- */
 
 static std::string sizesText(const uint64_t *sizes, int n)
 {
@@ -324,105 +323,3 @@ void zsMdimTellStructure(const struct zs_node *node, const struct zs_array_info 
     if (filter != nullptr)
         list.SetNameValue("BLOSC_SHUFFLE", filter);
 }
-
-#if ZS_GDAL_AT_LEAST(12)
-/* With the spaces that GDAL's own driver prints. */
-static std::string spacedText(const zs_json *json)
-{
-    const std::unique_ptr<char, decltype(&free)> text(zs_json_print(json), free);
-    CPLJSONDocument document;
-    if (text == nullptr || !document.LoadMemory(std::string(text.get())))
-        return "";
-    return document.GetRoot().Format(CPLJSONObject::PrettyFormat::Spaced);
-}
-
-/* Lists what a program needs to decode a block by itself. */
-static CPLStringList termsOf(const struct zs_node *node, const struct zs_array *array)
-{
-    CPLStringList list;
-    struct zs_terms terms;
-    int axis[ZS_MAX_NDIM];
-    uint64_t order[ZS_MAX_NDIM];
-    const struct zs_array_info info = zs_array_get_info(array);
-    bool isInOrder = true;
-    zs_terms_find(node->array, &terms);
-    zs_array_stored_order(array, axis);
-    for (int d = 0; d < info.ndim; d++)
-    {
-        order[d] = static_cast<uint64_t>(axis[d]);
-        isInOrder = isInOrder && axis[d] == d;
-    }
-    tellDataType(node, list);
-    if (terms.compressor != nullptr)
-        list.SetNameValue("COMPRESSOR", spacedText(terms.compressor).c_str());
-    if (terms.has_endian)
-        list.SetNameValue("ENDIANNESS", terms.is_big_endian ? "BIG" : "LITTLE");
-    if (!isInOrder)
-        list.SetNameValue("TRANSPOSE_ORDER", ("[" + sizesText(order, info.ndim) + "]").c_str());
-    if (!terms.is_all)
-        list.SetNameValue("CODECS", spacedText(node->array->codecs).c_str());
-    if (info.is_sharded)
-        list.SetNameValue("CHUNK_TYPE", "INNER");
-    return list;
-}
-
-static bool putInline(const void *data, size_t size, GDALMDArrayRawBlockInfo &block)
-{
-    block.pabyInlineData = static_cast<GByte *>(VSI_MALLOC_VERBOSE(size));
-    if (block.pabyInlineData == nullptr)
-        return false;
-    memcpy(block.pabyInlineData, data, size);
-    return true;
-}
-
-/* Sets the file and the offset of a chunk; in a store that has no such file, the bytes themselves. */
-static bool putPlace(struct zs_store *store, const struct zs_chunk_bytes &found, GDALMDArrayRawBlockInfo &block,
-                     struct zs_error *err)
-{
-    struct zs_store *where = nullptr;
-    char *key = nullptr;
-    uint64_t offset = 0;
-    if (zs_store_locate(store, found.key, &where, &key, &offset, err) != ZS_OK)
-        return false;
-    if (key != nullptr)
-    {
-        block.pszFilename = CPLStrdup((std::string(where->root) + "/" + key).c_str());
-        block.nOffset = offset + found.offset;
-        free(key);
-        return true;
-    }
-    struct zs_object *object = nullptr;
-    std::vector<GByte> bytes(static_cast<size_t>(found.size));
-    enum zs_status status = zs_object_open(store, found.key, &object, err);
-    if (status == ZS_OK)
-        status = zs_object_read(object, found.offset, bytes.size(), bytes.data(), err);
-    zs_object_close(object);
-    return status == ZS_OK && putInline(bytes.data(), bytes.size(), block);
-}
-
-bool zsMdimRawBlock(const ZSMdimStore &store, const struct zs_node *node, struct zs_array *array,
-                    const uint64_t *coordinates, GDALMDArrayRawBlockInfo &block)
-{
-    struct zs_error err;
-    struct zs_chunk_bytes found = {};
-    block.clear();
-    if (!store.IsPublished())
-        return zsRefuse(CPLE_AppDefined, "array /%s: flush it first: a new array is in no file yet", node->path);
-    if (zs_array_find_chunk(array, coordinates, &found, &err) != ZS_OK)
-        return zsReport(err);
-    const ZSOwned<struct zs_chunk_bytes> cleared(&found, zs_chunk_bytes_clear);
-    if (found.key == nullptr && found.data == nullptr)
-        return true; // a missing chunk has neither file nor size
-    CPLStringList terms = termsOf(node, array);
-    if (found.data != nullptr)
-    {
-        if (!putInline(found.data, static_cast<size_t>(found.size), block))
-            return false;
-    }
-    else if (!putPlace(store.Store(), found, block, &err))
-        return zsReport(err);
-    block.nSize = found.size;
-    block.papszInfo = terms.StealList();
-    return true;
-}
-#endif

@@ -46,11 +46,6 @@ template <class Base> class ZSMdimNodeArray : public Base, public ZSMdimFollower
         m_dimensions.clear(); // they are where their variables are
         return m_store->Dimensions(node, m_dimensions, err);
     }
-    /* The core's array; null for text. */
-    virtual struct zs_array *Core() const
-    {
-        return nullptr;
-    }
     /* False (CPLError emitted) when it was deleted. */
     bool CheckThere() const
     {
@@ -195,15 +190,6 @@ template <class Base> class ZSMdimNodeArray : public Base, public ZSMdimFollower
     std::shared_ptr<GDALGroup> GetRootGroup() const override
     {
         return zsGuard([&] { return m_store->RootGroup(); });
-    }
-#endif
-#if ZS_GDAL_AT_LEAST(12)
-    bool GetRawBlockInfo(const uint64_t *coordinates, GDALMDArrayRawBlockInfo &block) const override
-    {
-        return zsGuard([&] {
-            return Core() == nullptr ? Base::GetRawBlockInfo(coordinates, block)
-                                     : CheckThere() && zsMdimRawBlock(*m_store, m_node, Core(), coordinates, block);
-        });
     }
 #endif
 };
