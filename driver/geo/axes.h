@@ -57,9 +57,6 @@ struct zs_labels {
  * elements are outside the dimension. */
 enum zs_status zs_labels_read(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, uint64_t first,
                               uint64_t count, struct zs_labels *labels, struct zs_error *err);
-/* The labels of elements at[0..n), in increasing order; what lies between is read with them. */
-enum zs_status zs_labels_pick(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, const uint64_t *at,
-                              size_t n, struct zs_labels *labels, struct zs_error *err);
 void zs_labels_clear(struct zs_labels *labels);
 
 /* Attributes of the coordinate variable of dimension `dim` that are texts, as NULL-terminated "NAME=VALUE", and

@@ -175,15 +175,15 @@ static void label_source_clear(struct zs_label_source *s)
     memset(s, 0, sizeof *s);
 }
 
-/* The labels of `count` elements, or of those at at[0..count), where the source begins with at[0]. */
-static enum zs_status print_all(const struct zs_label_source *s, const uint64_t *at, size_t count,
-                                struct zs_labels *labels, struct zs_error *err)
+/* The labels of the first `count` elements of the source. */
+static enum zs_status print_all(const struct zs_label_source *s, size_t count, struct zs_labels *labels,
+                                struct zs_error *err)
 {
     char text[ZS_LABEL_SIZE];
     labels->values = zs_calloc(count, sizeof *labels->values);
     labels->count = labels->values != NULL ? count : 0;
     for (size_t i = 0; i < labels->count; i++) {
-        label_print(s, at != NULL ? at[i] - at[0] : i, text, sizeof text);
+        label_print(s, i, text, sizeof text);
         labels->values[i] = zs_strdup(text);
         if (labels->values[i] == NULL)
             break;
@@ -219,25 +219,8 @@ static char *unit_of(const struct zs_label_source *s)
                                      : zs_format("%lld %s", (long long)s->dtype->unit_scale, s->dtype->unit);
 }
 
-/* Texts are their own labels. Those that are not picked are freed. */
-static void take_texts(char **texts, uint64_t count, const uint64_t *at, size_t n, struct zs_labels *labels)
-{
-    size_t taken = 0;
-    for (uint64_t i = 0; texts != NULL && i < count; i++) {
-        char *text = texts[i];
-        if (at == NULL || (taken < n && at[taken] - at[0] == i))
-            texts[taken++] = text;
-        else
-            free(text);
-    }
-    labels->values = texts;
-    labels->count = taken;
-}
-
-/* The labels of elements [first, first + count), or of n of them. */
-static enum zs_status read_labels(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, uint64_t first,
-                                  uint64_t count, const uint64_t *at, size_t n, struct zs_labels *labels,
-                                  struct zs_error *err)
+enum zs_status zs_labels_read(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, uint64_t first,
+                              uint64_t count, struct zs_labels *labels, struct zs_error *err)
 {
     memset(labels, 0, sizeof *labels);
     if (node->array == NULL || dim < 0 || dim >= node->array->ndim || first > node->array->shape[dim] ||
@@ -255,7 +238,8 @@ static enum zs_status read_labels(struct zs_hierarchy *hierarchy, const struct z
             ZS_TRY(zs_channel_names(hierarchy, node, dim, first, count, &texts, err));
             labels->are_names = texts != NULL;
         }
-        take_texts(texts, count, at, n, labels);
+        labels->values = texts;
+        labels->count = texts != NULL ? (size_t)count : 0;
         return ZS_OK;
     }
     if (!has_labels(c))
@@ -263,7 +247,7 @@ static enum zs_status read_labels(struct zs_hierarchy *hierarchy, const struct z
 
     struct zs_label_source source;
     ZS_TRY(label_source_read(hierarchy, c, first, count, &source, err));
-    const enum zs_status status = source.has_values ? print_all(&source, at, n, labels, err) : ZS_OK;
+    const enum zs_status status = source.has_values ? print_all(&source, (size_t)count, labels, err) : ZS_OK;
     const enum zs_data_type type = c->array->dtype.type;
     const bool is_plain = !source.is_time && type != ZS_TIMEDELTA64 && type != ZS_BOOL &&
                           source.properties.unit == NULL && !is_packed(&source);
@@ -273,18 +257,6 @@ static enum zs_status read_labels(struct zs_hierarchy *hierarchy, const struct z
         labels->unit = unit_of(&source);
     label_source_clear(&source);
     return status;
-}
-
-enum zs_status zs_labels_read(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, uint64_t first,
-                              uint64_t count, struct zs_labels *labels, struct zs_error *err)
-{
-    return read_labels(hierarchy, node, dim, first, count, NULL, (size_t)count, labels, err);
-}
-
-enum zs_status zs_labels_pick(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, const uint64_t *at,
-                              size_t n, struct zs_labels *labels, struct zs_error *err)
-{
-    return read_labels(hierarchy, node, dim, at[0], at[n - 1] - at[0] + 1, at, n, labels, err);
 }
 
 static enum zs_status add_type(const struct zs_node *coordinate, struct zs_names *items, struct zs_error *err)

@@ -186,175 +186,73 @@ static std::string describe(const ZSStore &store, const struct zs_node *node, bo
 
 /* ---- Slices ---- */
 
-/* MULTIBAND=NO: each slice of an array of more than two dimensions is a subdataset, named by its indices. */
-static std::unique_ptr<GDALDataset> listSlices(const std::shared_ptr<ZSStore> &store, const ZSConnection &connection,
-                                               const struct zs_node *node, const struct zs_slices &slices)
+/* The times that the listed elements of an array's slowest further dimension are, or what else its coordinates say;
+ * empty where they cannot be read. */
+static std::vector<std::string> labelsOf(const ZSStore &store, const struct zs_node *node,
+                                         const struct zs_slices &slices)
 {
-    auto container = std::make_unique<ShardedZarrContainer>(store, nullptr);
-    std::vector<uint64_t> position(static_cast<size_t>(slices.dim_count));
-    const auto description = describe(*store, node, false);
-    const auto name = connection.SubdatasetName(node->path);
-    std::string slice;
-    for (uint64_t n = 0; n < std::min(slices.count, MOST_LISTED); n++)
-    {
-        slice.clear();
-        zs_slice_position(&slices, n, position.data());
-        for (const uint64_t index : position)
-            slice += ":" + std::to_string(index);
-        container->Add(name + slice, node->path + slice + " - " + description);
-    }
-    tellOthers(*container, slices.count, name + ":i:j");
-    return container;
-}
-
-/* ---- Parts ---- */
-
-namespace
-{
-/* A dimension that becomes subdatasets: which indices or ranges of it they are, and their names. */
-struct PartedDimension
-{
-    int dim;
-    std::string title;          /* its name */
-    std::string key;            /* ":name=" */
-    uint64_t first, size, step; /* indices, and how many of them a part has */
-    uint64_t parts = 0, listed = 0;
-    std::vector<std::string> labels; /* of the listed parts, or of both ends of each; "" where there is none */
-    bool takesIndices = false;       /* without coordinates: a value is an index */
-    std::string unit;
-
-    PartedDimension(const struct zs_node *node, const struct zs_slices &slices);
-    uint64_t FirstOf(uint64_t part) const
-    {
-        return first + part * step;
-    }
-    uint64_t LastOf(uint64_t part) const
-    {
-        return first + std::min((part + 1) * step, size) - 1;
-    }
-    void ReadLabels(const ZSStore &store, const struct zs_node *node);
-    std::string Name(uint64_t part) const;
-    std::string Title(uint64_t part) const;
-};
-} // namespace
-
-/* The slowest dimension. Of many indices that leave few slices each, ranges of round lengths are listed. */
-PartedDimension::PartedDimension(const struct zs_node *node, const struct zs_slices &slices)
-    : dim(slices.dims[0]), title(zsDimensionName(node, dim)), key(zsNamedSelection(node, dim)),
-      first(slices.first[dim]), size(slices.sizes[0]), step(1)
-{
-    uint64_t rest = 1;
-    for (int i = 1; i < slices.dim_count; i++)
-        rest = slices.sizes[i] > UINT64_MAX / rest ? UINT64_MAX : rest * slices.sizes[i];
-    while (size > MOST_LISTED && step * 10 <= ZS_MOST_BANDS / rest && step < size)
-        step *= 10;
-    parts = size / step + (size % step > 0);
-    listed = std::min(parts, MOST_LISTED);
-}
-
-/* Prints times of whole hours without minutes. */
-static void shorten(std::vector<std::string> &labels)
-{
-    static const char MINUTES[] = ":00:00";
-    const auto isWhole = [](const std::string &label)
-    { return label.empty() || (label.find('T') != std::string::npos && zsEndsWith(label, MINUTES)); };
-    if (!std::all_of(labels.begin(), labels.end(), isWhole))
-        return;
-    for (auto &label : labels)
-        label.resize(label.size() - (label.empty() ? 0 : strlen(MINUTES)));
-}
-
-void PartedDimension::ReadLabels(const ZSStore &store, const struct zs_node *node)
-{
-    std::vector<uint64_t> at;
-    for (uint64_t part = 0; part < listed; part++)
-    {
-        at.push_back(FirstOf(part));
-        if (step > 1 && LastOf(part) != at.back())
-            at.push_back(LastOf(part));
-    }
-    struct zs_labels read = {};
+    struct zs_labels labels = {};
     struct zs_error err;
-    if (zs_labels_pick(store.hierarchy, node, dim, at.data(), at.size(), &read, &err) != ZS_OK)
+    const int dim = slices.dims[0];
+    if (zs_labels_read(store.hierarchy, node, dim, slices.first[dim], std::min(slices.sizes[0], MOST_LISTED), &labels,
+                       &err) != ZS_OK)
     {
         CPLDebug("ShardedZarr", "%s", err.message); // indices serve as well
-        return;
+        return {};
     }
-    const ZSOwned<struct zs_labels> cleared(&read, zs_labels_clear);
-    takesIndices = !read.is_unreadable && read.values == nullptr;
-    if (read.values == nullptr)
-        return;
-    labels.assign(read.values, read.values + read.count);
-    unit = read.unit != nullptr ? std::string(" ") + read.unit : "";
-    shorten(labels);
-    // An end for each, though the last range may be of one element.
-    if (step > 1 && labels.size() < 2 * listed)
-        labels.push_back(labels.back());
-    // Values that occur twice do not identify an index.
-    if (step == 1 && std::set<std::string>(labels.begin(), labels.end()).size() < labels.size())
-        labels.clear();
+    const ZSOwned<struct zs_labels> cleared(&labels, zs_labels_clear);
+    std::vector<std::string> texts;
+    for (size_t i = 0; labels.values != nullptr && i < labels.count; i++)
+        texts.push_back(std::string(labels.values[i]) + (labels.unit != nullptr ? std::string(" ") + labels.unit : ""));
+    return texts;
 }
 
-std::string PartedDimension::Name(uint64_t part) const
+/* Lists subdatasets named by their indices: each slice of an array of more than two dimensions (MULTIBAND=NO), or each
+ * element of its slowest dimension alone, where it has more slices than a dataset has bands. */
+static std::unique_ptr<GDALDataset> listSlices(const std::shared_ptr<ZSStore> &store, const ZSConnection &connection,
+                                               const struct zs_node *node, const struct zs_slices &slices, bool isEach)
 {
-    const std::string from = std::to_string(FirstOf(part)), to = std::to_string(LastOf(part));
-    if (step == 1 && !labels.empty() && !labels[part].empty())
-        return key + zsEscapedWord(labels[part]);
-    return key + (step == 1 && takesIndices ? from : from + ".." + to);
-}
-
-std::string PartedDimension::Title(uint64_t part) const
-{
-    const auto text = [this](size_t i, uint64_t index)
-    { return i < labels.size() && !labels[i].empty() ? labels[i] : std::to_string(index); };
-    if (step == 1)
-        return title + " " + text(part, FirstOf(part)) + unit;
-    return title + " " + text(2 * part, FirstOf(part)) + ".." + text(2 * part + 1, LastOf(part)) + unit;
-}
-
-/* The selections that were made already, by the names of their dimensions. */
-static std::string chosenText(const struct zs_node *node, const struct zs_axes &axes, const ZSConnection &connection)
-{
-    std::string text;
-    size_t k = 0;
-    for (int d = 0; d < node->array->ndim && k < connection.indices.size(); d++)
+    struct zs_slices listed = slices, rest = slices;
+    std::vector<std::string> labels;
+    if (!isEach)
     {
-        if (d == axes.x || d == axes.y)
-            continue;
-        const std::string index = std::to_string(connection.indices[k++]);
-        text += zsNamedSelection(node, d) + index + ".." + index;
+        listed.dim_count = 1;
+        listed.count = slices.sizes[0];
+        rest.dim_count--;
+        std::copy(slices.dims + 1, slices.dims + slices.dim_count, rest.dims);
+        std::copy(slices.sizes + 1, slices.sizes + slices.dim_count, rest.sizes);
+        labels = labelsOf(*store, node, slices);
     }
-    for (const auto &selection : connection.named)
-        text += ":" + zsEscapedWord(selection.first) + "=" + selection.second;
-    return text;
-}
-
-/* For an array of more slices than a dataset has bands: its slowest dimension becomes subdatasets. Each of these opens
- * as such a list again where the rest is too many. */
-static std::unique_ptr<GDALDataset> listParts(const std::shared_ptr<ZSStore> &store, const ZSConnection &connection,
-                                              const struct zs_node *node, const struct zs_slices &slices)
-{
-    PartedDimension parted(node, slices);
-    const int gone = parted.step > 1 ? 0 : 1;
-    struct zs_slices part = slices;
-    part.dim_count -= gone;
-    std::copy(slices.dims + gone, slices.dims + slices.dim_count, part.dims);
-    std::copy(slices.sizes + gone, slices.sizes + slices.dim_count, part.sizes);
     auto container = std::make_unique<ShardedZarrContainer>(store, nullptr);
-    const std::string base = connection.SubdatasetName(node->path) + chosenText(node, slices.axes, connection);
-    const std::string path = node->path[0] != '\0' ? std::string(node->path) + ", " : "";
-    std::string description;
-    parted.ReadLabels(*store, node);
-    for (uint64_t n = 0; n < parted.listed; n++)
+    std::vector<uint64_t> position(static_cast<size_t>(listed.dim_count));
+    const auto description = describe(*store, node, false, isEach ? nullptr : &rest);
+    const auto name = connection.SubdatasetName(node->path);
+    for (uint64_t n = 0; n < std::min(listed.count, MOST_LISTED); n++)
     {
-        if (parted.step > 1)
-            part.sizes[0] = parted.LastOf(n) - parted.FirstOf(n) + 1;
-        if (n == 0 || n + 1 == parted.parts) // the last one may be shorter
-            description = describe(*store, node, false, &part);
-        container->Add(base + parted.Name(n), path + parted.Title(n) + " - " + description);
+        std::string slice;
+        zs_slice_position(&listed, n, position.data());
+        for (const uint64_t index : position)
+            slice += ":" + std::to_string(index);
+        const auto label = n < labels.size() && !labels[n].empty()
+                               ? ", " + zsDimensionName(node, slices.dims[0]) + " " + labels[n]
+                               : std::string();
+        container->Add(name + slice, node->path + slice + label + " - " + description);
     }
-    tellOthers(*container, parted.parts, base + parted.key + (parted.step > 1 ? "FIRST..LAST" : "VALUE"));
+    tellOthers(*container, listed.count, name + (isEach ? ":i:j" : ":i"));
     return container;
+}
+
+/* Fails for a selection of more slices than a dataset has bands. */
+static std::unique_ptr<GDALDataset> refuseSlices(const struct zs_node *node, const struct zs_slices &slices,
+                                                 struct zs_error *err)
+{
+    std::string names;
+    for (int i = 0; i < slices.dim_count; i++)
+        names += (i > 0 ? ", " : "") + zsDimensionName(node, slices.dims[i]);
+    zs_fail(err, ZS_ARGUMENT, "array /%s: expected a selection of at most %llu slices, found %s; select of %s, too",
+            node->path, static_cast<unsigned long long>(ZS_MOST_BANDS),
+            slices.count == UINT64_MAX ? "more than 1e19" : std::to_string(slices.count).c_str(), names.c_str());
+    return nullptr;
 }
 
 /* ---- All rasters of a store ---- */
@@ -455,10 +353,11 @@ static std::unique_ptr<GDALDataset> openNode(const std::shared_ptr<ZSStore> &sto
     // Over() reports an error.
     const bool isFound = zs_slices_find(node->array->ndim, node->array->shape, opened->axes, selections.data(),
                                         selections.size(), &slices, err) == ZS_OK;
-    if (isFound && !options.multiband && selections.empty() && node->array->ndim > 2)
-        return listSlices(store, connection, node, slices);
+    const bool isEach = !options.multiband && node->array->ndim > 2;
+    if (isFound && selections.empty() && (isEach || slices.count > ZS_MOST_BANDS))
+        return listSlices(store, connection, node, slices, isEach);
     if (isFound && slices.count > ZS_MOST_BANDS)
-        return listParts(store, connection, node, slices);
+        return refuseSlices(node, slices, err);
     const ZSBandSources sources(1, ZSBandSource{opened, selections, shown});
     auto ds = ShardedZarrDataset::Over(store, sources, nullptr, options, access, err);
     if (ds == nullptr)

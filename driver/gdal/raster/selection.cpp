@@ -245,8 +245,3 @@ std::string zsSelectionText(const std::vector<struct zs_selection> &selections)
     }
     return text;
 }
-
-std::string zsNamedSelection(const struct zs_node *node, int dim)
-{
-    return ":" + zsEscapedWord(zsDimensionName(node, dim)) + "=";
-}

@@ -219,6 +219,3 @@ bool zsSelect(const ZSStore &store, const struct zs_node *node, const struct zs_
 
 /* The selection as text, the key under which a side-car file keeps its metadata: ":3", ":*:0..24". */
 std::string zsSelectionText(const std::vector<struct zs_selection> &selections);
-
-/* ":name=", behind which a value or a range follows. */
-std::string zsNamedSelection(const struct zs_node *node, int dim);
