@@ -143,7 +143,7 @@ static void test_a_document_of_more_dimensions_than_the_snapshot_says_is_an_erro
     struct zs_store *store = made(ICE_SNAPSHOT, f.data, f.size);
     if (CHECK(zs_icechunk_open(&store, "", &err) == ZS_OK)) {
         CHECK(zs_object_open(store, "t2m/c/0/0", &object, &err) == ZS_CORRUPT);
-        CHECK_CONTAINS(err.message, "expected 1 dimensions");
+        CHECK_CONTAINS(err.message, "expected extents of 2 dimensions");
     }
     zs_store_free(store);
 }

@@ -29,7 +29,7 @@ raster 5673
 geo 9042
 array 5556
 shard 1914
-icechunk 2034
+icechunk 1789
 codec 4582
 zarr 7573
 store 5951

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE /* timegm() */
 /* Which commit of an Icechunk repository a name asks for. Branches, tags and commits are in one object (version 2), or
  * in one for each (version 1). */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +12,38 @@
 #include "store/vsi.h"
 #include "zarr/name.h"
 
-/* Fields of the tables Repo, Ref, SnapshotInfo, RepoStatus and Snapshot. */
-enum { REPO_VERSION, REPO_TAGS, REPO_BRANCHES, REPO_SNAPSHOTS = 4, REPO_STATUS, REPO_ENABLED = 10, REPO_DISABLED };
-enum { REF_NAME, REF_SNAPSHOT };
-enum { INFO_ID, INFO_PARENT, INFO_FLUSHED_AT };
-enum { STATUS_AVAILABILITY };
-enum { SNAPSHOT_PARENT_ID = 1, SNAPSHOT_FLUSHED_AT = 3 };
+/* The tables Repo (version 2), Ref, SnapshotInfo and RepoStatus, and what is wanted of a Snapshot (version 1). */
+struct repo {
+    struct zs_flat_vector tags, branches, snapshots, flags[2]; /* flags: enabled, disabled */
+    struct zs_flat_table status;
+};
+static const struct zs_flat_field repo_fields[] = {{1, ZS_FLAT_VECTOR, 4, offsetof(struct repo, tags), true},
+                                                   {2, ZS_FLAT_VECTOR, 4, offsetof(struct repo, branches), true},
+                                                   {4, ZS_FLAT_VECTOR, 4, offsetof(struct repo, snapshots), true},
+                                                   {5, ZS_FLAT_TABLE, 4, offsetof(struct repo, status), true},
+                                                   {10, ZS_FLAT_VECTOR, 2, offsetof(struct repo, flags[0]), false},
+                                                   {11, ZS_FLAT_VECTOR, 2, offsetof(struct repo, flags[1]), false}};
+
+struct ref {
+    struct zs_flat_vector name;
+    uint64_t snapshot; /* its number in the list */
+};
+static const struct zs_flat_field ref_fields[] = {{0, ZS_FLAT_VECTOR, 1, offsetof(struct ref, name), true},
+                                                  {1, ZS_FLAT_NUMBER, 4, offsetof(struct ref, snapshot), false}};
+
+struct snapshot {
+    const unsigned char *id, *parent_id;
+    uint64_t parent, flushed_at; /* parent: its number in the list */
+};
+static const struct zs_flat_field info_fields[] = {
+    {0, ZS_FLAT_STRUCT, ZS_ICECHUNK_ID_BYTES, offsetof(struct snapshot, id), true},
+    {1, ZS_FLAT_NUMBER, 4, offsetof(struct snapshot, parent), false},
+    {2, ZS_FLAT_NUMBER, 8, offsetof(struct snapshot, flushed_at), false}};
+static const struct zs_flat_field file_fields[] = {
+    {1, ZS_FLAT_STRUCT, ZS_ICECHUNK_ID_BYTES, offsetof(struct snapshot, parent_id), false},
+    {3, ZS_FLAT_NUMBER, 8, offsetof(struct snapshot, flushed_at), false}};
+
+static const struct zs_flat_field status_fields[] = {{0, ZS_FLAT_NUMBER, 1, 0, false}};
 
 /* Feature flags that are known: moving nodes, making and removing tags. None of them changes what is read. */
 #define FIRST_FLAG 3
@@ -24,7 +51,7 @@ enum { SNAPSHOT_PARENT_ID = 1, SNAPSHOT_FLUSHED_AT = 3 };
 /* The repository can be written, or is only read. */
 #define MOST_AVAILABILITY 1
 #define NO_PARENT UINT32_MAX
-/* Most commits of version 1 that are read in search of a time: each is a request. */
+/* Most commits that are read in search of a time: of version 1 each is a request. */
 #define MOST_COMMITS 10000
 #define MAX_REF_BYTES ((size_t)65536)
 
@@ -176,17 +203,6 @@ static enum zs_status fail_unnamed(enum word what, const char *name, const char 
     return zs_fail(err, ZS_ARGUMENT, "there is no %.*s \"%.100s\"; there are %.300s", n, words[what], name, names);
 }
 
-static enum zs_status fail_no_snapshot(const char *wanted, const char *main_id, struct zs_error *err)
-{
-    return zs_fail(err, ZS_ARGUMENT, "there is no snapshot \"%.100s\"; that of the branch main is %s", wanted, main_id);
-}
-
-static enum zs_status fail_too_early(const struct selector *selector, struct zs_error *err)
-{
-    return zs_fail(err, ZS_ARGUMENT, "there is no commit at or before %s: this is older than the first",
-                   selector->value[AS_OF]);
-}
-
 /* Appends a name to a list with commas between; a NULL list has failed. */
 static void add_name(char **names, const char *name)
 {
@@ -195,163 +211,69 @@ static void add_name(char **names, const char *name)
     *names = longer;
 }
 
-/* ---- Version 2: one object ---- */
+/* ---- The history: one object (version 2), or one for each name and commit (version 1) ---- */
 
-struct info {
-    const struct zs_flat *flat;
-    struct zs_flat_vector tags, branches, snapshots;
+struct history {
+    const struct zs_icechunk_files *files;
+    struct zs_icechunk_file *info; /* NULL: version 1 */
+    struct repo repo;
+    uint64_t at; /* number of the commit that was found last in the list */
 };
 
-/* A branch or tag. */
-struct ref {
-    struct zs_flat_vector name;
-    uint64_t snapshot;
-};
-
-static struct ref ref_at(const struct zs_flat_vector *refs, size_t index)
+/* Checks that the repository may be read. */
+static enum zs_status read_info(struct history *h, struct zs_error *err)
 {
-    const struct zs_flat_table t = zs_flat_element(refs, index);
-    return (struct ref){zs_flat_vector(&t, REF_NAME, 1), zs_flat_number(&t, REF_SNAPSHOT, 4)};
-}
-
-/* Checks that names increase, and that each leads to a snapshot of the list. */
-static enum zs_status check_refs(const struct info *info, const struct zs_flat_vector *refs, const char *what,
-                                 struct zs_error *err)
-{
-    struct zs_flat_vector before = {0};
-    for (size_t i = 0; i < refs->count; i++) {
-        const struct ref ref = ref_at(refs, i);
-        if (info->flat->is_broken || ref.name.of == NULL)
-            return zs_icechunk_fail_broken("repository", err);
-        const size_t n = ref.name.count < before.count ? ref.name.count : before.count;
-        const int order = n > 0 ? memcmp(before.data, ref.name.data, n) : 0;
-        if (i > 0 && (order > 0 || (order == 0 && before.count >= ref.name.count)))
-            return zs_fail(err, ZS_CORRUPT, "%s %zu: expected names that increase, found one that does not", what, i);
-        if (ref.snapshot >= info->snapshots.count)
-            return zs_fail(err, ZS_CORRUPT, "%s %zu: expected one of %zu snapshots, found number %llu", what, i,
-                           info->snapshots.count, (unsigned long long)ref.snapshot);
-        before = ref.name;
-    }
-    return ZS_OK;
-}
-
-static enum zs_status read_info(struct zs_icechunk_file *file, struct info *info, struct zs_error *err)
-{
-    const struct zs_flat_table root = zs_flat_root(&file->flat), status = zs_flat_table(&root, REPO_STATUS);
-    const int version = (int)zs_flat_number(&root, REPO_VERSION, 1),
-              availability = (int)zs_flat_number(&status, STATUS_AVAILABILITY, 1);
-    *info = (struct info){&file->flat, zs_flat_vector(&root, REPO_TAGS, 4), zs_flat_vector(&root, REPO_BRANCHES, 4),
-                          zs_flat_vector(&root, REPO_SNAPSHOTS, 4)};
-    if (file->flat.is_broken || status.of == NULL || info->tags.of == NULL || info->branches.of == NULL ||
-        info->snapshots.of == NULL)
-        return zs_icechunk_fail_broken("repository", err);
-    if (version != file->version)
-        return zs_fail(err, ZS_CORRUPT, "expected version %d of the specification, as in the header, found %d",
-                       file->version, version);
-    for (unsigned field = REPO_ENABLED; field <= REPO_DISABLED; field++) {
-        const struct zs_flat_vector flags = zs_flat_vector(&root, field, 2);
-        for (const unsigned char *f = flags.data; f != NULL && f < flags.data + 2 * flags.count; f += 2)
+    const struct zs_flat_table root = zs_flat_root(&h->info->flat);
+    uint64_t availability = 0;
+    ZS_TRY(ZS_FLAT_READ(&root, repo_fields, &h->repo, err));
+    ZS_TRY(ZS_FLAT_READ(&h->repo.status, status_fields, &availability, err));
+    for (int i = 0; i < 2; i++) {
+        const struct zs_flat_vector *flags = &h->repo.flags[i];
+        for (const unsigned char *f = flags->data; f != NULL && f < flags->data + 2 * flags->count; f += 2)
             if (f[0] < FIRST_FLAG || f[0] > LAST_FLAG || f[1] != 0)
                 return zs_fail(err, ZS_UNSUPPORTED, "expected feature flags %d to %d, found %d", FIRST_FLAG, LAST_FLAG,
                                f[0] | f[1] << 8);
     }
-    if (availability > MOST_AVAILABILITY)
-        return zs_fail(err, ZS_UNSUPPORTED, "the repository is offline");
-    ZS_TRY(check_refs(info, &info->tags, "tag", err));
-    return check_refs(info, &info->branches, "branch", err);
+    return availability <= MOST_AVAILABILITY ? ZS_OK : zs_fail(err, ZS_UNSUPPORTED, "the repository is offline");
 }
 
-static char *names_of(const struct zs_flat_vector *refs)
+/* Reads commit `number` of the list. */
+static enum zs_status read_listed(const struct history *h, uint64_t number, struct snapshot *snapshot,
+                                  struct zs_error *err)
 {
-    char *names = zs_strdup("");
-    for (size_t i = 0; i < refs->count; i++) {
-        const struct ref ref = ref_at(refs, i);
-        char *name = zs_icechunk_text(&ref.name);
-        if (name != NULL)
-            add_name(&names, name);
-        free(name);
-    }
-    return names;
+    if (number >= h->repo.snapshots.count)
+        return zs_fail(err, ZS_CORRUPT, "expected one of %zu snapshots, found number %llu", h->repo.snapshots.count,
+                       (unsigned long long)number);
+    const struct zs_flat_table t = zs_flat_element(&h->repo.snapshots, (size_t)number);
+    return ZS_FLAT_READ(&t, info_fields, snapshot, err);
 }
 
-static bool find_ref(const struct zs_flat_vector *refs, const char *wanted, uint64_t *snapshot)
+static const struct zs_flat_vector *refs_of(const struct history *h, enum word what)
 {
-    for (size_t i = 0; i < refs->count; i++) {
-        const struct ref ref = ref_at(refs, i);
-        *snapshot = ref.snapshot;
-        if (ref.name.count == strlen(wanted) && memcmp(ref.name.data, wanted, ref.name.count) == 0)
-            return true;
-    }
-    return false;
+    return what == TAG ? &h->repo.tags : &h->repo.branches;
 }
 
-/* Prints the id of a snapshot of the list; "" where it is broken. */
-static void print_id(const struct info *info, uint64_t index, char text[ZS_ICECHUNK_ID_TEXT])
+/* Finds the commit of a branch or tag in the list, or, for SNAPSHOT, of an id. ZS_NOT_FOUND. */
+static enum zs_status find_listed(struct history *h, enum word what, const char *name, char *id,
+                                  struct zs_error *err)
 {
-    const struct zs_flat_table t = zs_flat_element(&info->snapshots, (size_t)index);
-    const unsigned char *id = zs_flat_struct(&t, INFO_ID, ZS_ICECHUNK_ID_BYTES);
-    text[0] = '\0';
-    if (id != NULL)
-        zs_icechunk_id_print(id, text);
-}
-
-static enum zs_status find_snapshot(const struct info *info, const char *wanted, uint64_t *at, struct zs_error *err)
-{
-    char text[ZS_ICECHUNK_ID_TEXT] = "unknown";
-    for (*at = 0; *at < info->snapshots.count; ++*at) {
-        print_id(info, *at, text);
-        if (strcmp(text, wanted) == 0)
+    const struct zs_flat_vector *list = what == SNAPSHOT ? &h->repo.snapshots : refs_of(h, what);
+    for (size_t i = 0; i < list->count; i++) {
+        struct ref ref = {.snapshot = i};
+        struct snapshot snapshot = {0};
+        const struct zs_flat_table t = zs_flat_element(list, i);
+        if (what != SNAPSHOT)
+            ZS_TRY(ZS_FLAT_READ(&t, ref_fields, &ref, err));
+        if (what != SNAPSHOT && (ref.name.count != strlen(name) || memcmp(ref.name.data, name, ref.name.count) != 0))
+            continue;
+        ZS_TRY(read_listed(h, ref.snapshot, &snapshot, err));
+        zs_icechunk_id_print(snapshot.id, id);
+        h->at = ref.snapshot;
+        if (what != SNAPSHOT || strcmp(id, name) == 0)
             return ZS_OK;
     }
-    if (find_ref(&info->branches, "main", at))
-        print_id(info, *at, text);
-    return fail_no_snapshot(wanted, text, err);
+    return ZS_NOT_FOUND;
 }
-
-/* Walks back from snapshot *at to the first at or before a time. */
-static enum zs_status walk_back(const struct info *info, const struct selector *selector, uint64_t *at,
-                                struct zs_error *err)
-{
-    for (size_t steps = 0; steps <= info->snapshots.count; steps++) {
-        const struct zs_flat_table t = zs_flat_element(&info->snapshots, (size_t)*at);
-        if (t.of == NULL || zs_flat_number(&t, INFO_FLUSHED_AT, 8) <= selector->time)
-            return ZS_OK;
-        *at = zs_flat_number(&t, INFO_PARENT, 4);
-        if (*at == NO_PARENT)
-            return fail_too_early(selector, err);
-        if (*at >= info->snapshots.count)
-            return zs_fail(err, ZS_CORRUPT, "expected a parent among %zu snapshots, found number %llu",
-                           info->snapshots.count, (unsigned long long)*at);
-    }
-    return zs_fail(err, ZS_CORRUPT, "expected snapshots with a first, found a circle of parents");
-}
-
-static enum zs_status find_in_info(struct zs_icechunk_file *file, const struct selector *selector,
-                                   struct zs_icechunk_commit *commit, struct zs_error *err)
-{
-    struct info info;
-    uint64_t at = 0;
-    const char *const *value = selector->value;
-    ZS_TRY(read_info(file, &info, err));
-    commit->branches = names_of(&info.branches);
-    commit->tags = names_of(&info.tags);
-    if (commit->branches == NULL || commit->tags == NULL)
-        return zs_fail_memory(err);
-    if (value[SNAPSHOT] != NULL)
-        ZS_TRY(find_snapshot(&info, value[SNAPSHOT], &at, err));
-    else if (value[TAG] != NULL && !find_ref(&info.tags, value[TAG], &at))
-        return fail_unnamed(TAG, value[TAG], commit->tags, err);
-    else if (value[TAG] == NULL && info.snapshots.count == 0 && info.branches.count == 0)
-        return ZS_OK; /* nothing was committed */
-    else if (value[TAG] == NULL && !find_ref(&info.branches, value[BRANCH], &at))
-        return fail_unnamed(BRANCH, value[BRANCH], commit->branches, err);
-    if (value[AS_OF] != NULL)
-        ZS_TRY(walk_back(&info, selector, &at, err));
-    print_id(&info, at, commit->id);
-    return info.flat->is_broken || commit->id[0] == '\0' ? zs_icechunk_fail_broken("repository", err) : ZS_OK;
-}
-
-/* ---- Version 1: an object for each name ---- */
 
 /* The id of the snapshot that the branch or tag in a folder is of. A tag that was deleted is still there, and its
  * tombstone beside it: ZS_NOT_FOUND. */
@@ -400,36 +322,57 @@ static char *spell(const char *name)
     return out;
 }
 
-static enum zs_status find_named(struct zs_store *store, enum word what, const char *name, char *id,
+/* Finds the commit of a branch or tag, or, for SNAPSHOT, of an id. ZS_NOT_FOUND. */
+static enum zs_status find_named(struct history *h, enum word what, const char *name, char *id,
                                  struct zs_error *err)
 {
+    if (h->info != NULL)
+        return find_listed(h, what, name, id, err);
+    if (what == SNAPSHOT) {
+        struct zs_cache_entry *entry = NULL; /* cached for opening it */
+        ZS_TRY(zs_icechunk_is_id(name) ? zs_icechunk_file_find(h->files, ZS_ICECHUNK_SNAPSHOT, name, &entry, err)
+                                       : ZS_NOT_FOUND);
+        zs_icechunk_file_release(entry);
+        memcpy(id, name, ZS_ICECHUNK_ID_TEXT);
+        return ZS_OK;
+    }
     char *folder = zs_format("%.*s.%s", (int)strlen(words[what]) - 1, words[what], name),
          *spelt = folder != NULL ? spell(folder) : NULL;
     enum zs_status status = spelt != NULL ? ZS_NOT_FOUND : zs_fail_memory(err);
     if (spelt != NULL && zs_is_inside_name(folder))
-        status = find_in_folder(store, folder, id, err);
+        status = find_in_folder(h->files->store, folder, id, err);
     if (status == ZS_NOT_FOUND && strcmp(spelt, folder) != 0)
-        status = find_in_folder(store, spelt, id, err);
+        status = find_in_folder(h->files->store, spelt, id, err);
     free(folder);
     free(spelt);
     return status;
 }
 
-/* The names of a kind, as they are asked for, where the store can be listed; else NULL. */
-static char *list_names(struct zs_store *store, enum word what)
+/* The names of a kind, as they are asked for, with commas between; NULL where they are not known. */
+static char *list_names(const struct history *h, enum word what)
 {
-    char **list = NULL, id[ZS_ICECHUNK_ID_TEXT], *names = NULL;
+    char **list = NULL, id[ZS_ICECHUNK_ID_TEXT], *names = zs_strdup("");
     const size_t n = strlen(words[what]) - 1;
-    if (zs_store_list(store, "refs", &list, NULL) != ZS_OK)
+    for (size_t i = 0; h->info != NULL && i < refs_of(h, what)->count; i++) {
+        struct ref ref = {0};
+        const struct zs_flat_table t = zs_flat_element(refs_of(h, what), i);
+        char *name = ZS_FLAT_READ(&t, ref_fields, &ref, NULL) == ZS_OK ? zs_icechunk_text(&ref.name) : NULL;
+        if (name != NULL)
+            add_name(&names, name);
+        free(name);
+    }
+    if (h->info == NULL && zs_store_list(h->files->store, "refs", &list, NULL) != ZS_OK) {
+        free(names);
         return NULL;
-    names = zs_strdup("");
-    zs_names_sort(list);
-    for (char **name = list; *name != NULL; name++) {
+    }
+    if (list != NULL)
+        zs_names_sort(list);
+    for (char **name = list; name != NULL && *name != NULL; name++) {
         const size_t length = zs_prefix_length(*name);
         if (length <= n || strncmp(*name, words[what], n) != 0 || (*name)[n] != '.')
             continue;
         (*name)[length] = '\0';
-        if (find_in_folder(store, *name, id, NULL) != ZS_OK) /* what was deleted may leave its folder */
+        if (find_in_folder(h->files->store, *name, id, NULL) != ZS_OK) /* what was deleted may leave its folder */
             continue;
         zs_unescape(*name);
         add_name(&names, *name + n + 1);
@@ -438,86 +381,105 @@ static char *list_names(struct zs_store *store, enum word what)
     return names;
 }
 
-static enum zs_status walk_back_in_files(const struct zs_icechunk_files *files, const struct selector *selector,
-                                         char id[ZS_ICECHUNK_ID_TEXT], struct zs_error *err)
+/* Reads the time of a commit, and the id of its parent, "" of the first. */
+static enum zs_status read_commit(struct history *h, const char *id, struct snapshot *commit,
+                                  char parent[ZS_ICECHUNK_ID_TEXT], struct zs_error *err)
 {
-    for (int steps = 0; steps < MOST_COMMITS; steps++) {
-        struct zs_cache_entry *entry;
-        ZS_TRY(zs_icechunk_file_get(files, ZS_ICECHUNK_SNAPSHOT, id, &entry, err));
-        struct zs_flat flat = zs_icechunk_file_of(entry)->flat;
-        const struct zs_flat_table root = zs_flat_root(&flat);
-        const unsigned char *parent = zs_flat_struct(&root, SNAPSHOT_PARENT_ID, ZS_ICECHUNK_ID_BYTES);
-        const bool is_early = zs_flat_number(&root, SNAPSHOT_FLUSHED_AT, 8) <= selector->time;
-        if (parent != NULL && !is_early)
-            zs_icechunk_id_print(parent, id);
-        zs_icechunk_file_release(entry);
-        if (flat.is_broken)
-            return zs_icechunk_fail_broken("snapshot", err);
-        if (is_early)
+    struct zs_cache_entry *entry = NULL;
+    parent[0] = '\0';
+    if (h->info != NULL) {
+        struct snapshot before = {0};
+        ZS_TRY(read_listed(h, h->at, commit, err));
+        if (commit->parent == NO_PARENT)
             return ZS_OK;
-        if (parent == NULL)
-            return fail_too_early(selector, err);
+        h->at = commit->parent;
+        ZS_TRY(read_listed(h, h->at, &before, err));
+        zs_icechunk_id_print(before.id, parent);
+        return ZS_OK;
     }
-    return zs_fail(err, ZS_UNSUPPORTED, "expected a commit at or before %s among the last %d, found none",
-                   selector->value[AS_OF], MOST_COMMITS);
+    ZS_TRY(zs_icechunk_file_get(h->files, ZS_ICECHUNK_SNAPSHOT, id, &entry, err));
+    const struct zs_flat_table root = zs_flat_root(&zs_icechunk_file_of(entry)->flat);
+    const enum zs_status status = ZS_FLAT_READ(&root, file_fields, commit, err);
+    if (status == ZS_OK && commit->parent_id != NULL)
+        zs_icechunk_id_print(commit->parent_id, parent);
+    zs_icechunk_file_release(entry);
+    return status;
 }
 
-/* Finds a commit by its name; of a snapshot first the branch main, which every repository has. */
-static enum zs_status find_in_files(const struct zs_icechunk_files *files, const struct selector *selector,
-                                    struct zs_icechunk_commit *commit, struct zs_error *err)
+/* Walks back from a commit to the first at or before a time. */
+static enum zs_status walk_back(struct history *h, const struct selector *selector, char *id, struct zs_error *err)
 {
-    const char *wanted = selector->value[SNAPSHOT];
-    const enum word what = selector->value[TAG] != NULL ? TAG : BRANCH;
-    const char *name = wanted != NULL ? "main" : selector->value[what];
-    char id[ZS_ICECHUNK_ID_TEXT];
-    enum zs_status status = find_named(files->store, what, name, commit->id, err);
+    const size_t most = h->info != NULL ? h->repo.snapshots.count : MOST_COMMITS;
+    for (size_t steps = 0; steps < most; steps++) {
+        struct snapshot commit = {0};
+        char parent[ZS_ICECHUNK_ID_TEXT];
+        ZS_TRY(read_commit(h, id, &commit, parent, err));
+        if (commit.flushed_at <= selector->time)
+            return ZS_OK;
+        if (parent[0] == '\0')
+            return zs_fail(err, ZS_ARGUMENT, "there is no commit at or before %s: this is older than the first",
+                           selector->value[AS_OF]);
+        memcpy(id, parent, sizeof parent);
+    }
+    return zs_fail(err, ZS_UNSUPPORTED, "expected a commit at or before %s among the last %zu, found none",
+                   selector->value[AS_OF], most);
+}
+
+static enum zs_status find_commit(struct history *h, const struct selector *selector,
+                                  struct zs_icechunk_commit *commit, struct zs_error *err)
+{
+    const enum word what = selector->value[SNAPSHOT] != NULL ? SNAPSHOT : selector->value[TAG] != NULL ? TAG : BRANCH;
+    const char *name = selector->value[what];
+    char main_id[ZS_ICECHUNK_ID_TEXT] = "unknown";
+    enum zs_status status = find_named(h, what, name, commit->id, err);
     if (status == ZS_NOT_FOUND) {
-        ZS_TRY(find_named(files->store, BRANCH, "main", id, err)); /* ZS_NOT_FOUND: there is no repository */
-        char *names = list_names(files->store, what);
-        status = fail_unnamed(what, name, names, err);
+        commit->id[0] = '\0';
+        if (h->info != NULL && what == BRANCH && h->repo.branches.count == 0 && h->repo.snapshots.count == 0)
+            return ZS_OK; /* nothing was committed */
+        const enum zs_status found = find_named(h, BRANCH, "main", main_id, err);
+        if (found != ZS_OK && h->info == NULL)
+            return found; /* ZS_NOT_FOUND: there is no repository, as each of version 1 has this branch */
+        char *names = what != SNAPSHOT ? list_names(h, what) : NULL;
+        status = what != SNAPSHOT ? fail_unnamed(what, name, names, err)
+                                  : zs_fail(err, ZS_ARGUMENT,
+                                            "there is no snapshot \"%.100s\"; that of the branch main is %s", name,
+                                            main_id);
         free(names);
     }
-    if (status == ZS_OK && wanted != NULL) {
-        struct zs_cache_entry *entry = NULL; /* cached for opening it */
-        status = zs_icechunk_is_id(wanted) ? zs_icechunk_file_find(files, ZS_ICECHUNK_SNAPSHOT, wanted, &entry, err)
-                                           : ZS_NOT_FOUND;
-        zs_icechunk_file_release(entry);
-        if (status == ZS_NOT_FOUND)
-            status = fail_no_snapshot(wanted, commit->id, err);
-        else
-            memcpy(commit->id, wanted, sizeof commit->id);
-    }
     if (status == ZS_OK && selector->value[AS_OF] != NULL)
-        status = walk_back_in_files(files, selector, commit->id, err);
-    if (status == ZS_OK && !files->store->is_remote) { /* there, listing takes requests */
-        commit->branches = list_names(files->store, BRANCH);
-        commit->tags = list_names(files->store, TAG);
+        status = walk_back(h, selector, commit->id, err);
+    if (status == ZS_OK && (h->info != NULL || !h->files->store->is_remote)) { /* there, listing takes requests */
+        commit->branches = list_names(h, BRANCH);
+        commit->tags = list_names(h, TAG);
     }
     return status;
 }
 
-/* ---- Either ---- */
-
 enum zs_status zs_icechunk_find(const struct zs_icechunk_files *files, const char *wanted,
                                 struct zs_icechunk_commit *commit, struct zs_error *err)
 {
-    struct zs_icechunk_file *file = NULL;
+    struct history h = {.files = files};
     struct selector selector;
+    const char *root = files->store->root;
     enum zs_status status = parse_selector(wanted, &selector, err);
+    if (status == ZS_OK)
+        status = zs_icechunk_file_read(files->store, ZS_ICECHUNK_REPOSITORY, ZS_ICECHUNK_INFO, &h.info, err);
+    commit->has_info = h.info != NULL;
     if (status == ZS_OK) {
-        status = zs_icechunk_file_read(files, ZS_ICECHUNK_REPOSITORY, ZS_ICECHUNK_INFO, &file, err);
-        commit->has_info = status != ZS_NOT_FOUND;
-        if (status == ZS_OK && (status = find_in_info(file, &selector, commit, err)) != ZS_OK)
-            status = zs_fail_in(err, status, "%s/" ZS_ICECHUNK_REPOSITORY, files->store->root);
-        else if (status == ZS_NOT_FOUND && (status = find_in_files(files, &selector, commit, err)) == ZS_ARGUMENT)
-            status = zs_fail_in(err, status, "%s", files->store->root);
+        status = read_info(&h, err);
+        if (status == ZS_OK)
+            status = find_commit(&h, &selector, commit, err);
+        if (status != ZS_OK)
+            status = zs_fail_in(err, status, "%s/" ZS_ICECHUNK_REPOSITORY, root);
+    } else if (status == ZS_NOT_FOUND && (status = find_commit(&h, &selector, commit, err)) == ZS_ARGUMENT) {
+        status = zs_fail_in(err, status, "%s", root);
     }
     for (enum word w = BRANCH; w <= TAG && status == ZS_OK; w++) {
         char **name = w == BRANCH ? &commit->branch : &commit->tag;
         if (selector.value[w] != NULL && (*name = zs_strdup(selector.value[w])) == NULL)
             status = zs_fail_memory(err);
     }
-    zs_icechunk_file_free(file);
+    zs_icechunk_file_free(h.info);
     free(selector.text);
     return status;
 }

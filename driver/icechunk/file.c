@@ -1,6 +1,7 @@
 /* Metadata files of an Icechunk repository: a header, and a FlatBuffer that is compressed, or not. */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,11 +57,6 @@ char *zs_icechunk_text(const struct zs_flat_vector *vector)
     return is_text ? zs_strndup((const char *)vector->data, vector->count) : NULL;
 }
 
-enum zs_status zs_icechunk_fail_broken(const char *what, struct zs_error *err)
-{
-    return zs_fail(err, ZS_CORRUPT, "expected the FlatBuffer of a %s, found offsets that lead elsewhere", what);
-}
-
 /* ---- Reading ---- */
 
 void zs_icechunk_file_free(void *file)
@@ -69,7 +65,6 @@ void zs_icechunk_file_free(void *file)
     if (f == NULL)
         return;
     zs_buffer_free(&f->bytes);
-    free(f->name);
     free(f);
 }
 
@@ -90,28 +85,27 @@ static enum zs_status take_content(struct zs_icechunk_file *f, enum zs_icechunk_
         return zs_fail(err, ZS_CORRUPT, "expected a file of type %d, found %d", type, b[TYPE_AT]);
     if (b[COMPRESSION_AT] > 1)
         return zs_fail(err, ZS_UNSUPPORTED, "expected compression 0 or 1 (zstd), found %d", b[COMPRESSION_AT]);
-    f->version = b[VERSION_AT];
-    f->flat = (struct zs_flat){b + HEADER_BYTES, f->bytes.size - HEADER_BYTES, false};
+    f->flat = (struct zs_flat){b + HEADER_BYTES, f->bytes.size - HEADER_BYTES};
     if (b[COMPRESSION_AT] == 0)
         return ZS_OK;
     struct zs_buffer decoded = {0};
     const enum zs_status status = zs_zstd_decode(NULL, 0, f->flat.data, f->flat.size, MAX_FILE_BYTES, &decoded, err);
     zs_buffer_free(&f->bytes);
     f->bytes = decoded;
-    f->flat = (struct zs_flat){decoded.data, decoded.size, false};
+    f->flat = (struct zs_flat){decoded.data, decoded.size};
     return status;
 }
 
-enum zs_status zs_icechunk_file_read(const struct zs_icechunk_files *files, const char *key,
-                                     enum zs_icechunk_type type, struct zs_icechunk_file **file, struct zs_error *err)
+enum zs_status zs_icechunk_file_read(struct zs_store *store, const char *key, enum zs_icechunk_type type,
+                                     struct zs_icechunk_file **file, struct zs_error *err)
 {
     struct zs_icechunk_file *f = zs_calloc(1, sizeof *f);
     ZS_TRY_MEMORY(f, err);
-    enum zs_status status = zs_store_get(files->store, key, MAX_FILE_BYTES, &f->bytes, err);
+    enum zs_status status = zs_store_get(store, key, MAX_FILE_BYTES, &f->bytes, err);
     if (status == ZS_OK) {
         status = take_content(f, type, err);
         if (status != ZS_OK)
-            status = zs_fail_in(err, status, "%s/%s", files->store->root, key);
+            status = zs_fail_in(err, status, "%s/%s", store->root, key);
     }
     if (status == ZS_OK)
         *file = f;
@@ -120,7 +114,7 @@ enum zs_status zs_icechunk_file_read(const struct zs_icechunk_files *files, cons
     return status;
 }
 
-/* ---- What the process remembers ---- */
+/* ---- What the process remembers: snapshots and manifests, which never change ---- */
 
 static struct zs_cache *cache;
 
@@ -135,86 +129,67 @@ enum zs_status zs_icechunk_files_init(struct zs_icechunk_files *files, struct zs
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     static atomic_uint_least64_t number;
+    const char *path = store->path != NULL ? store->path : store->root;
     (void)pthread_once(&once, cache_create);
     files->store = store;
     /* Local files are not remembered: they may be replaced, and reading them is fast. */
-    files->name = store->is_remote ? zs_strdup(store->path != NULL ? store->path : store->root)
-                                   : zs_format("%llu", (unsigned long long)atomic_fetch_add(&number, 1));
-    return cache != NULL && files->name != NULL ? ZS_OK : zs_fail_memory(err);
+    files->space = store->is_remote ? zs_hash(ZS_HASH, path, strlen(path)) : atomic_fetch_add(&number, 1);
+    return cache != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
-/* Reads the file with this name in the cache. Checks that it has the id that it is called by, and a manifest's
- * references. */
-static enum zs_status load(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
-                           const char *name, struct zs_icechunk_file **file, struct zs_error *err)
+/* Checks that a file has the id that it is called by. */
+static enum zs_status check_id(const struct zs_icechunk_file *file, const char *id, struct zs_error *err)
 {
-    const char *key = name + strlen(files->name) + 1;
-    char found[ZS_ICECHUNK_ID_TEXT] = "none";
-    ZS_TRY(zs_icechunk_file_read(files, key, type, file, err));
-    const struct zs_flat_table root = zs_flat_root(&(*file)->flat);
-    const unsigned char *bytes = zs_flat_struct(&root, 0, ZS_ICECHUNK_ID_BYTES);
-    if (bytes != NULL)
-        zs_icechunk_id_print(bytes, found);
-    enum zs_status status = ZS_OK;
-    if (strcmp(found, id) != 0)
-        status = zs_fail(err, ZS_CORRUPT, "expected the id %s, found %s", id, found);
-    else if (type == ZS_ICECHUNK_MANIFEST)
-        status = zs_icechunk_manifest_check(*file, err);
-    if (status != ZS_OK)
-        return zs_fail_in(err, status, "%s/%s", files->store->root, key);
-    (*file)->name = zs_strdup(name);
-    return (*file)->name != NULL ? ZS_OK : zs_fail_memory(err);
+    static const struct zs_flat_field fields[] = {{0, ZS_FLAT_STRUCT, ZS_ICECHUNK_ID_BYTES, 0, true}};
+    const struct zs_flat_table root = zs_flat_root(&file->flat);
+    const unsigned char *bytes = NULL;
+    char found[ZS_ICECHUNK_ID_TEXT];
+    ZS_TRY(ZS_FLAT_READ(&root, fields, &bytes, err));
+    zs_icechunk_id_print(bytes, found);
+    return strcmp(found, id) == 0 ? ZS_OK : zs_fail(err, ZS_CORRUPT, "expected the id %s, found %s", id, found);
 }
 
-static const char *folder_of(enum zs_icechunk_type type)
+#define MAX_KEY 48
+static void print_key(enum zs_icechunk_type type, const char *id, char key[MAX_KEY])
 {
-    return type == ZS_ICECHUNK_SNAPSHOT ? "snapshots" : "manifests";
-}
-
-/* Gets a file by its name in the cache, or loads it into the cache. */
-static enum zs_status get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
-                          const char *name, struct zs_cache_entry **entry, struct zs_error *err)
-{
-    const size_t n = strlen(name);
-    const struct zs_cache_key key = {zs_hash(ZS_HASH, name, n), zs_hash(0x9E3779B97F4A7C15u, name, n)};
-    bool must_load;
-    while ((*entry = zs_cache_get_or_load(cache, key, &must_load)) != NULL) {
-        if (strcmp(zs_icechunk_file_of(*entry)->name, name) == 0)
-            return ZS_OK;
-        zs_cache_release(cache, *entry); /* a file of another name with the same hashes */
-        zs_cache_remove(cache, key);
-    }
-    struct zs_icechunk_file *file = NULL;
-    const enum zs_status status = load(files, type, id, name, &file, err);
-    if (status == ZS_OK)
-        *entry = zs_cache_put(cache, key, file, ZS_CACHE_ENTRY_BYTES + sizeof *file + file->bytes.capacity);
-    if (*entry != NULL)
-        return ZS_OK;
-    zs_cache_abandon(cache, key);
-    zs_icechunk_file_free(file);
-    return status != ZS_OK ? status : zs_fail_memory(err);
+    (void)snprintf(key, MAX_KEY, "%s/%s", type == ZS_ICECHUNK_SNAPSHOT ? "snapshots" : "manifests", id);
 }
 
 enum zs_status zs_icechunk_file_find(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
                                      struct zs_cache_entry **entry, struct zs_error *err)
 {
-    char *name = zs_format("%s/%s/%s", files->name, folder_of(type), id);
-    const enum zs_status status = name != NULL ? get(files, type, id, name, entry, err) : zs_fail_memory(err);
-    free(name);
-    return status;
+    char key[MAX_KEY];
+    print_key(type, id, key);
+    const struct zs_cache_key name = {zs_hash(files->space, key, strlen(key)), zs_hash(~files->space, id, strlen(id))};
+    bool must_load;
+    if ((*entry = zs_cache_get_or_load(cache, name, &must_load)) != NULL)
+        return ZS_OK;
+    struct zs_icechunk_file *file = NULL;
+    enum zs_status status = zs_icechunk_file_read(files->store, key, type, &file, err);
+    if (status == ZS_OK && (status = check_id(file, id, err)) != ZS_OK)
+        status = zs_fail_in(err, status, "%s/%s", files->store->root, key);
+    if (status == ZS_OK)
+        *entry = zs_cache_put(cache, name, file, ZS_CACHE_ENTRY_BYTES + sizeof *file + file->bytes.capacity);
+    if (*entry != NULL)
+        return ZS_OK;
+    zs_cache_abandon(cache, name);
+    zs_icechunk_file_free(file);
+    return status != ZS_OK ? status : zs_fail_memory(err);
 }
 
 enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
                                     struct zs_cache_entry **entry, struct zs_error *err)
 {
+    char key[MAX_KEY];
+    print_key(type, id, key);
     const enum zs_status status = zs_icechunk_file_find(files, type, id, entry, err);
     return status != ZS_NOT_FOUND
                ? status
-               : zs_fail(err, ZS_CORRUPT, "%s/%s/%s: the repository refers to this object, which is not there",
-                         files->store->root, folder_of(type), id);
+               : zs_fail(err, ZS_CORRUPT, "%s/%s: the repository refers to this object, which is not there",
+                         files->store->root, key);
 }
 
-struct zs_icechunk_file *zs_icechunk_file_of(const struct zs_cache_entry *entry)
+const struct zs_icechunk_file *zs_icechunk_file_of(const struct zs_cache_entry *entry)
 {
     return zs_cache_value(entry);
 }

@@ -15,9 +15,8 @@
  * for every chunk. */
 #define KEPT_MANIFESTS 8
 
-/* Manifests of coordinates that are fetched together, and the largest that is taken for one. */
+/* Manifests of coordinates that are fetched together. */
 #define MOST_COORDINATES 16
-#define COORDINATES_BYTES ((uint64_t)256 << 10)
 
 struct ice_store {
     struct zs_store base;
@@ -32,9 +31,10 @@ struct ice_store {
 /* A document; or a chunk: bytes in a manifest, or a range of another object. */
 struct ice_object {
     struct zs_object base;
-    char *text; /* of a document */
+    const unsigned char *bytes; /* NULL: in an object */
+    struct zs_buffer text;      /* of the root's document */
     struct zs_cache_entry *manifest;
-    struct zs_icechunk_ref ref;
+    uint64_t offset;
     char *key; /* in the repository; NULL: bytes */
     struct zs_object *inner; /* that object, of a remote store only where bytes were read when it was opened */
 };
@@ -52,28 +52,27 @@ static enum zs_status fail_absent(const struct ice_store *s, const char *key, st
 }
 
 /* Reads, once, how an array's document spells the keys of its chunks. */
-static enum zs_status load_keys(struct ice_store *s, struct zs_icechunk_array *array, struct zs_error *err)
+static enum zs_status load_keys(struct ice_store *s, struct zs_icechunk_node *array, struct zs_error *err)
 {
     enum zs_status status = ZS_OK;
+    zs_json *document = NULL;
     (void)pthread_mutex_lock(&s->lock);
     if (array->keys == NULL)
-        status = zs_array_meta_parse(zs_icechunk_snapshot_document(&s->snapshot, array->path, strlen(array->path)),
-                                     ZS_META_KEYS, &array->keys, err);
+        status = zs_json_parse((const char *)array->document.data, array->document.count, &document, err);
+    if (status == ZS_OK && array->keys == NULL)
+        status = zs_array_meta_parse(document, ZS_META_KEYS, &array->keys, err);
     (void)pthread_mutex_unlock(&s->lock);
-    /* old writers gave a scalar one dimension */
-    if (status == ZS_OK && array->keys->ndim != array->ndim && !(array->keys->ndim == 0 && array->ndim == 1))
-        status = zs_fail(err, ZS_CORRUPT, "%s/%s: expected %d dimensions, as in the snapshot, found %d", s->base.root,
-                         array->path, array->ndim, array->keys->ndim);
-    return status;
+    zs_json_free(document);
+    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s/%s", s->base.root, array->path);
 }
 
 /* Finds the array and the position of the chunk that a key names. ZS_NOT_FOUND for other keys. */
-static enum zs_status parse_key(struct ice_store *s, const char *key, struct zs_icechunk_array **array,
+static enum zs_status parse_key(struct ice_store *s, const char *key, struct zs_icechunk_node **array,
                                 uint64_t *index, struct zs_error *err)
 {
     size_t n = 0; /* of the root, then of each folder that the key names */
     const char *below = key;
-    while ((*array = zs_icechunk_snapshot_array(&s->snapshot, key, n)) == NULL) {
+    while ((*array = zs_icechunk_snapshot_node(&s->snapshot, key, n)) == NULL || !(*array)->is_array) {
         n += (n > 0) + strcspn(key + n + (n > 0), "/");
         if (key[n] == '\0')
             return fail_absent(s, key, err);
@@ -86,13 +85,13 @@ static enum zs_status parse_key(struct ice_store *s, const char *key, struct zs_
 /* Pins a manifest while it is among the last KEPT_MANIFESTS that were used. */
 static void keep(struct ice_store *s, struct zs_cache_entry *entry)
 {
-    struct zs_cache_entry *older = entry;
-    zs_icechunk_file_pin(entry);
+    struct zs_cache_entry *older = NULL;
+    size_t i = 0;
     (void)pthread_mutex_lock(&s->lock);
-    bool is_kept = false;
-    for (size_t i = 0; i < KEPT_MANIFESTS; i++)
-        is_kept = is_kept || s->kept[i] == entry;
-    if (!is_kept) {
+    while (i < KEPT_MANIFESTS && s->kept[i] != entry)
+        i++;
+    if (i == KEPT_MANIFESTS) {
+        zs_icechunk_file_pin(entry);
         older = s->kept[s->next_kept];
         s->kept[s->next_kept] = entry;
         s->next_kept = (s->next_kept + 1) % KEPT_MANIFESTS;
@@ -101,22 +100,14 @@ static void keep(struct ice_store *s, struct zs_cache_entry *entry)
     zs_icechunk_file_release(older);
 }
 
-/* Gets a manifest, pinned. Checks that it has as many references as the snapshot declares, if it declares a number. */
 static enum zs_status get_manifest(struct ice_store *s, const unsigned char *id, struct zs_cache_entry **entry,
                                    struct zs_error *err)
 {
     char text[ZS_ICECHUNK_ID_TEXT];
-    const uint64_t expected = zs_icechunk_snapshot_manifest(&s->snapshot, id).refs; /* 0: unknown */
     zs_icechunk_id_print(id, text);
     ZS_TRY(zs_icechunk_file_get(&s->files, ZS_ICECHUNK_MANIFEST, text, entry, err));
-    const uint64_t refs = zs_icechunk_file_of(*entry)->refs;
-    if (refs == expected || expected == 0) {
-        keep(s, *entry);
-        return ZS_OK;
-    }
-    zs_icechunk_file_release(*entry);
-    return zs_fail(err, ZS_CORRUPT, "%s/manifests/%s: expected %llu references, as in the snapshot, found %llu",
-                   s->base.root, text, (unsigned long long)expected, (unsigned long long)refs);
+    keep(s, *entry);
+    return ZS_OK;
 }
 
 struct manifest_load {
@@ -136,10 +127,10 @@ static enum zs_status load_one(void *ctx, size_t item, struct zs_error *err)
 
 /* Fetches, over a network, the manifests of a group's coordinates side by side when one is first read: the others are
  * read next. */
-static void load_coordinates(struct ice_store *s, struct zs_icechunk_array *array)
+static void load_coordinates(struct ice_store *s, struct zs_icechunk_node *array)
 {
     struct manifest_load l = {.s = s};
-    if (!s->base.is_remote || array->ndim > 1)
+    if (!s->base.is_remote || array->keys->ndim > 1)
         return;
     (void)pthread_mutex_lock(&s->lock);
     const bool is_first = !array->is_loaded;
@@ -147,7 +138,7 @@ static void load_coordinates(struct ice_store *s, struct zs_icechunk_array *arra
     (void)pthread_mutex_unlock(&s->lock);
     if (!is_first)
         return;
-    const size_t n = zs_icechunk_snapshot_coordinates(&s->snapshot, array, COORDINATES_BYTES, l.ids, MOST_COORDINATES);
+    const size_t n = zs_icechunk_snapshot_coordinates(&s->snapshot, array, l.ids, MOST_COORDINATES);
     if (n > 1)
         (void)!zs_parallel_for(MOST_COORDINATES, n, load_one, &l, NULL);
 }
@@ -157,26 +148,25 @@ static void load_coordinates(struct ice_store *s, struct zs_icechunk_array *arra
 static enum zs_status find_chunk(struct ice_store *s, const char *key, struct zs_cache_entry **manifest,
                                  struct zs_icechunk_ref *ref, struct zs_error *err)
 {
-    struct zs_icechunk_array *a;
+    struct zs_icechunk_node *a;
     uint64_t index[ZS_MAX_NDIM];
+    const unsigned char *id;
+    char text[ZS_ICECHUNK_ID_TEXT];
+    bool is_there = false;
     ZS_TRY(parse_key(s, key, &a, index, err));
-    const unsigned char *id = zs_icechunk_snapshot_find(a, index);
+    enum zs_status status = zs_icechunk_snapshot_find(a, index, a->keys->ndim, &id, err);
+    if (status != ZS_OK)
+        return zs_fail_in(err, status, "%s/snapshots/%s", s->base.root, s->commit.id);
     if (id == NULL)
         return fail_absent(s, key, err);
     load_coordinates(s, a);
     ZS_TRY(get_manifest(s, id, manifest, err));
-    bool is_there = false;
-    enum zs_status status = zs_icechunk_manifest_find(zs_icechunk_file_of(*manifest), a->id, index, a->keys->ndim,
-                                                      &is_there, ref, err);
-    char text[ZS_ICECHUNK_ID_TEXT];
+    status = zs_icechunk_manifest_find(zs_icechunk_file_of(*manifest), a->id, index, a->keys->ndim, &is_there, ref,
+                                       err);
     zs_icechunk_id_print(id, text);
     if (status != ZS_OK)
-        status = zs_fail_in(err, status, "%s/manifests/%s", s->base.root, text);
-    else if (!is_there)
-        status = fail_absent(s, key, err);
-    if (status != ZS_OK)
-        zs_icechunk_file_release(*manifest);
-    return status;
+        return zs_fail_in(err, status, "%s/manifests/%s", s->base.root, text);
+    return is_there ? ZS_OK : fail_absent(s, key, err);
 }
 
 /* ---- Objects ---- */
@@ -185,16 +175,17 @@ static void ice_close(struct zs_object *object)
 {
     struct ice_object *o = (struct ice_object *)object;
     zs_object_close(o->inner);
-    free(o->text);
+    zs_buffer_free(&o->text);
     zs_icechunk_file_release(o->manifest);
     free(o->key);
     free(o);
 }
 
 /* Names the object elsewhere that a reference leads to, without a password and a signature in its URL. */
-static enum zs_status fail_virtual(const struct ice_object *o, struct zs_error *err)
+static enum zs_status fail_virtual(const struct zs_icechunk_file *manifest, const struct zs_icechunk_ref *ref,
+                                   struct zs_error *err)
 {
-    char *location = zs_icechunk_manifest_location(zs_icechunk_file_of(o->manifest), &o->ref);
+    char *location = zs_icechunk_manifest_location(manifest, ref);
     char *shown = location != NULL ? zs_text_shown(location) : NULL;
     const enum zs_status status =
         zs_fail(err, ZS_UNSUPPORTED, "expected a chunk of the repository, found a virtual chunk: bytes of %.500s",
@@ -214,45 +205,53 @@ static enum zs_status fail_in_object(const struct ice_object *o, enum zs_status 
 }
 
 /* Finds the chunk of a key and sets the object where it lies. */
-static enum zs_status find_object(struct ice_store *s, struct ice_object *o, const char *key, struct zs_error *err)
+static enum zs_status set_chunk(struct ice_store *s, struct ice_object *o, const char *key, struct zs_error *err)
 {
-    ZS_TRY(find_chunk(s, key, &o->manifest, &o->ref, err));
-    o->base.size = o->ref.size;
+    struct zs_icechunk_ref ref = {0};
+    char text[ZS_ICECHUNK_ID_TEXT];
+    ZS_TRY(find_chunk(s, key, &o->manifest, &ref, err));
+    o->base.size = ref.size;
     o->base.is_versioned = true; /* a key is the same object as long as the snapshot is the same */
     o->base.version = zs_hash(zs_hash(ZS_HASH, s->commit.id, strlen(s->commit.id)), key, strlen(key));
-    if (o->ref.bytes != NULL)
+    o->bytes = ref.bytes.data;
+    o->offset = ref.offset;
+    if (ref.bytes.of != NULL)
         return ZS_OK;
-    if (o->ref.chunk_id == NULL) {
-        const enum zs_status status = fail_virtual(o, err);
+    if (ref.chunk_id == NULL) {
+        const enum zs_status status = fail_virtual(zs_icechunk_file_of(o->manifest), &ref, err);
         return zs_fail_in(err, status, "%s/%s", s->base.root, key);
     }
-    char text[ZS_ICECHUNK_ID_TEXT];
-    zs_icechunk_id_print(o->ref.chunk_id, text);
+    zs_icechunk_id_print(ref.chunk_id, text);
     o->key = zs_format("chunks/%s", text);
     return o->key != NULL ? ZS_OK : zs_fail_memory(err);
+}
+
+static enum zs_status set_object(struct ice_store *s, struct ice_object *o, const char *key, struct zs_error *err)
+{
+    const size_t n = strlen(key), m = strlen("/zarr.json");
+    if (strcmp(key, "zarr.json") == 0) {
+        ZS_TRY(zs_icechunk_snapshot_root(&s->snapshot, &o->text, err));
+        o->bytes = o->text.data;
+        o->base.size = o->text.size;
+        return ZS_OK;
+    }
+    const struct zs_icechunk_node *node =
+        n > m && strcmp(key + n - m, "/zarr.json") == 0 ? zs_icechunk_snapshot_node(&s->snapshot, key, n - m) : NULL;
+    if (node == NULL)
+        return set_chunk(s, o, key, err);
+    o->bytes = node->document.data;
+    o->base.size = node->document.count;
+    return ZS_OK;
 }
 
 /* Makes an object of a document or a chunk, which is not opened yet. */
 static enum zs_status make_object(struct zs_store *store, const char *key, struct ice_object **object,
                                   struct zs_error *err)
 {
-    struct ice_store *s = ice_of(store);
-    const size_t n = strlen(key), m = strlen("/zarr.json");
-    const zs_json *document = NULL;
-    if (strcmp(key, "zarr.json") == 0)
-        document = s->snapshot.root;
-    else if (n > m && strcmp(key + n - m, "/zarr.json") == 0)
-        document = zs_icechunk_snapshot_document(&s->snapshot, key, n - m);
     struct ice_object *o = zs_calloc(1, sizeof *o);
     ZS_TRY_MEMORY(o, err);
     o->base.store = store;
-    enum zs_status status = ZS_OK;
-    if (document == NULL)
-        status = find_object(s, o, key, err);
-    else if ((o->text = zs_json_print(document)) == NULL)
-        status = zs_fail_memory(err);
-    else
-        o->base.size = strlen(o->text);
+    const enum zs_status status = set_object(ice_of(store), o, key, err);
     if (status == ZS_OK)
         *object = o;
     else
@@ -268,7 +267,7 @@ static enum zs_status open_inner(struct ice_object *o, struct zs_first_read *fir
     struct zs_first_read read = *first;
     const bool is_end = read.kind == ZS_READ_HEAD || read.kind == ZS_READ_TAIL;
     if (is_end && read.n <= o->base.size) {
-        if (o->ref.offset == 0) {
+        if (o->offset == 0) {
             ZS_TRY(zs_object_open_first(inner, o->key, &read, &o->inner, err));
             first->is_read = zs_object_size(o->inner) == o->base.size; /* it has nothing else */
             return ZS_OK;
@@ -284,7 +283,7 @@ static enum zs_status open_inner(struct ice_object *o, struct zs_first_read *fir
     if (read.kind != ZS_READ_RANGE)
         return o->base.store->is_remote ? ZS_OK : zs_object_open(inner, o->key, &o->inner, err);
     first->is_read = true;
-    return zs_object_open_range(inner, o->key, o->ref.offset + read.offset, read.n, read.data, &o->inner, err);
+    return zs_object_open_range(inner, o->key, o->offset + read.offset, read.n, read.data, &o->inner, err);
 }
 
 static enum zs_status ice_open(struct zs_store *store, const char *key, struct zs_first_read *first,
@@ -305,15 +304,14 @@ static enum zs_status ice_open(struct zs_store *store, const char *key, struct z
 static enum zs_status ice_read(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err)
 {
     struct ice_object *o = (struct ice_object *)object;
-    const void *bytes = o->text != NULL ? (const void *)o->text : o->ref.bytes;
     enum zs_status status = ZS_OK;
-    if (bytes != NULL) {
-        memcpy(data, (const unsigned char *)bytes + offset, n);
+    if (o->key == NULL) {
+        memcpy(data, o->bytes + offset, n);
     } else if (o->inner != NULL) {
-        status = zs_object_read(o->inner, o->ref.offset + offset, n, data, err);
+        status = zs_object_read(o->inner, o->offset + offset, n, data, err);
     } else {
         struct zs_object *inner = NULL;
-        status = zs_object_open_range(object->store->inner, o->key, o->ref.offset + offset, n, data, &inner, err);
+        status = zs_object_open_range(object->store->inner, o->key, o->offset + offset, n, data, &inner, err);
         zs_object_close(inner);
     }
     return status == ZS_OK ? ZS_OK : fail_in_object(o, status, err);
@@ -335,7 +333,7 @@ static enum zs_status ice_locate(struct zs_store *store, const char *key, struct
     struct ice_object *o;
     ZS_TRY(make_object(store, key, &o, err));
     *where = o->key != NULL ? store->inner : store;
-    *offset = o->ref.offset;
+    *offset = o->offset;
     *inner = o->key;
     o->key = NULL;
     ice_close(&o->base);
@@ -360,7 +358,6 @@ static void release(struct ice_store *s)
         zs_icechunk_file_release(s->kept[i]);
     zs_icechunk_snapshot_close(&s->snapshot);
     zs_icechunk_commit_clear(&s->commit);
-    free(s->files.name);
     (void)pthread_mutex_destroy(&s->lock);
     free(s->base.root);
     free(s);
