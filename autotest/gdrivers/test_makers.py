@@ -251,33 +251,3 @@ def test_one_of_two_sessions_creates_an_array_of_one_name(place, size):
     ours = None
     assert_same(values(place), np.full(64, 1, "uint8"))
     assert not [name for name in gdal.ReadDirRecursive(place) if ".unfinished" in name]
-
-
-def build(path, resampling, progress=lambda *_: 1):
-    dataset = gdal.OpenEx('SHARDEDZARR:"%s":/v' % path, gdal.OF_RASTER | gdal.OF_UPDATE)
-    dataset.BuildOverviews(resampling, [2, 4], callback=progress)
-    dataset.FlushCache()
-
-
-def levels_of(path):
-    gdal.VSICurlClearCache()
-    dataset = open_array(path, "/v")
-    band = dataset.GetRasterBand(1)
-    return [band.GetOverview(i).ReadAsArray() for i in range(band.GetOverviewCount())]
-
-
-def test_concurrent_overview_building_is_refused_and_changes_nothing(place):
-    made(3, place)
-    said = []
-
-    def other(part, *_):
-        if part > 0.3 and not said:
-            said.append("")
-            thread = threading.Thread(target=lambda: said.append(error_of(build, place, "NEAREST")))
-            thread.start()
-            thread.join()
-        return 1
-    build(place, "AVERAGE", other)
-    assert "/.unfinished: " + LIVES in said[1]
-    assert [level.shape for level in levels_of(place)] == [(64, 64), (32, 32)] and all((level == 3).all() for level in levels_of(place))
-    assert not [name for name in gdal.ReadDirRecursive(place) if ".unfinished" in name]

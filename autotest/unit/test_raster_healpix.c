@@ -109,32 +109,30 @@ static void test_words_of_cells_of_any_order(void)
  * runs hold nothing else. */
 static void check_window(int order, int shown, uint64_t x, uint64_t y, uint64_t width, uint64_t height, int floor)
 {
-    struct zs_healpix_part parts[ZS_HEALPIX_MOST_PARTS];
+    struct zs_healpix_cut cut = {order, shown, rand() % (order + 1), x, y, x + width, y + height, x, y};
+    struct zs_healpix_part p;
     struct zs_error err;
     const uint64_t side = (uint64_t)1 << order;
-    const int n = zs_healpix_cut(order, shown, x, y, width, height, parts);
     uint64_t pixels = 0;
-    for (int i = 0; i < n; i++) {
-        const struct zs_healpix_part *p = &parts[i];
-        const int face = zs_healpix_face_at(shown, (int)((x + p->column) / side), (int)((y + p->row) / side));
-        pixels += (uint64_t)p->width * p->height;
-        CHECK_EQ_I64(p->face, face);
-        CHECK_EQ_U64(p->ix, (x + p->column) % side);
-        CHECK_EQ_U64(p->iy, side - 1 - (y + p->row + p->height - 1) % side);
-        if (p->face < 0)
+    while (zs_healpix_next_part(&cut, &p)) {
+        const int face = zs_healpix_face_at(shown, (int)((x + p.column) / side), (int)((y + p.row) / side));
+        pixels += (uint64_t)p.width * p.height;
+        CHECK_EQ_I64(p.face, face);
+        CHECK_EQ_U64(p.ix, (x + p.column) % side);
+        CHECK_EQ_U64(p.iy, side - 1 - (y + p.row + p.height - 1) % side);
+        if (p.face < 0)
             continue;
         struct zs_runs runs = {0};
         uint64_t cells = 0;
-        CHECK(zs_healpix_nested_runs(order, p, floor, &runs, &err) == ZS_OK);
+        CHECK(zs_healpix_nested_runs(order, &p, floor, &runs, &err) == ZS_OK);
         for (size_t r = 0; r < runs.count; r++) {
             CHECK(r == 0 || runs.list[r].first > runs.list[r - 1].first + runs.list[r - 1].count);
             cells += runs.list[r].count;
         }
-        CHECK(floor > 0 ? cells >= (uint64_t)p->width * p->height : cells == (uint64_t)p->width * p->height);
-        for (uint32_t dy = 0; dy < p->height; dy++)
-            for (uint32_t dx = 0; dx < p->width; dx++) {
-                const uint64_t cell =
-                    (uint64_t)p->face * side * side + zs_healpix_interleave(p->ix + dx, p->iy + dy);
+        CHECK(floor > 0 ? cells >= (uint64_t)p.width * p.height : cells == (uint64_t)p.width * p.height);
+        for (uint32_t dy = 0; dy < p.height; dy++)
+            for (uint32_t dx = 0; dx < p.width; dx++) {
+                const uint64_t cell = (uint64_t)p.face * side * side + zs_healpix_interleave(p.ix + dx, p.iy + dy);
                 bool is_there = false;
                 for (size_t r = 0; r < runs.count && !is_there; r++)
                     is_there = cell - runs.list[r].first < runs.list[r].count;
@@ -161,14 +159,16 @@ static void test_windows_are_runs_of_their_cells(void)
 
 static void test_a_whole_face_is_one_run(void)
 {
-    struct zs_healpix_part parts[ZS_HEALPIX_MOST_PARTS];
+    struct zs_healpix_cut cut = {29, 5, 29, 0, 0, 1u << 29, 1u << 29, 0, 0};
+    struct zs_healpix_part part;
     struct zs_runs runs = {0};
     struct zs_error err;
-    CHECK_EQ_I64(zs_healpix_cut(29, 5, 0, 0, 1u << 29, 1u << 29, parts), 1);
-    CHECK(zs_healpix_nested_runs(29, &parts[0], 0, &runs, &err) == ZS_OK);
+    CHECK(zs_healpix_next_part(&cut, &part));
+    CHECK(zs_healpix_nested_runs(29, &part, 0, &runs, &err) == ZS_OK);
     CHECK_EQ_U64(runs.count, 1);
     CHECK_EQ_U64(runs.list[0].first, (uint64_t)5 << 58);
     CHECK_EQ_U64(runs.list[0].count, (uint64_t)1 << 58);
+    CHECK(!zs_healpix_next_part(&cut, &part));
     zs_runs_clear(&runs);
 }
 

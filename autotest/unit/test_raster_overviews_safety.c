@@ -292,7 +292,6 @@ static void test_an_outdated_level_is_not_read_and_goes_before_the_new_one(void)
             CHECK(failed || done || !faults.fail_on); /* what is asked again may fail once */
             CHECK(check_levels(s.store, true, new) <= 1 && check_levels(s.store, false, new) <= 1);
             CHECK(failed || check_levels(s.store, true, new) == 1);
-            (void)zs_store_remove(s.store, "ovr_2x/a/.unfinished", &err); /* of this process, which lives */
             check_ok(build(s.store, 6, &err), &err); /* the next one comes to its end, and leaves one level */
             CHECK(check_levels(s.store, true, (uint8_t[31]){[15] = 6}) == 1);
             CHECK(check_levels(s.store, false, (uint8_t[31]){[15] = 6}) == 1);

@@ -25,7 +25,7 @@ while read -r room most; do
 done <<END
 gdal 17432
 validate 1219
-raster 5673
+raster 5203
 geo 9042
 array 5556
 shard 1914

@@ -34,27 +34,26 @@ void zs_healpix_square_of(int face, int *column, int *row)
             }
 }
 
-int zs_healpix_cut(int order, int shown, uint64_t x, uint64_t y, uint64_t width, uint64_t height,
-                   struct zs_healpix_part parts[ZS_HEALPIX_MOST_PARTS])
+bool zs_healpix_next_part(struct zs_healpix_cut *cut, struct zs_healpix_part *part)
 {
-    const uint64_t side = (uint64_t)1 << order, right = x + width, bottom = y + height;
-    int n = 0;
-    for (uint64_t top = y, next; top < bottom; top = next) {
-        next = zs_min_u64((top / side + 1) * side, bottom);
-        for (uint64_t left = x, end; left < right; left = end) {
-            end = zs_min_u64((left / side + 1) * side, right);
-            parts[n++] = (struct zs_healpix_part){
-                .face = zs_healpix_face_at(shown, (int)(left / side), (int)(top / side)),
-                .ix = (uint32_t)(left % side),
-                .iy = (uint32_t)(side - 1 - (next - 1) % side), /* the last row is the southernmost */
-                .width = (uint32_t)(end - left),
-                .height = (uint32_t)(next - top),
-                .column = left - x,
-                .row = top - y,
-            };
-        }
-    }
-    return n;
+    const uint64_t side = (uint64_t)1 << cut->order, step = (uint64_t)1 << cut->level;
+    const uint64_t left = cut->next_x, top = cut->next_y;
+    if (left >= cut->right || top >= cut->bottom)
+        return false;
+    const uint64_t end = zs_min_u64((left / step + 1) * step, cut->right);
+    const uint64_t below = zs_min_u64((top / step + 1) * step, cut->bottom);
+    *part = (struct zs_healpix_part){
+        .face = zs_healpix_face_at(cut->shown, (int)(left / side), (int)(top / side)),
+        .ix = (uint32_t)(left % side),
+        .iy = (uint32_t)(side - 1 - (below - 1) % side), /* the last row is the southernmost */
+        .width = (uint32_t)(end - left),
+        .height = (uint32_t)(below - top),
+        .column = left - cut->x,
+        .row = top - cut->y,
+    };
+    cut->next_x = end < cut->right ? end : cut->x;
+    cut->next_y = end < cut->right ? top : below;
+    return true;
 }
 
 /* ---- Numbers ---- */
@@ -150,7 +149,7 @@ bool zs_healpix_unpack_zuniq(uint64_t word, int *order, uint64_t *cell)
 
 enum zs_status zs_runs_add(struct zs_runs *runs, uint64_t first, uint64_t count, struct zs_error *err)
 {
-    struct zs_run *last = runs->count > runs->closed ? &runs->list[runs->count - 1] : NULL;
+    struct zs_run *last = runs->count > 0 ? &runs->list[runs->count - 1] : NULL;
     if (last != NULL && last->first + last->count == first) {
         last->count += count;
         return ZS_OK;

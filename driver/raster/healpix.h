@@ -54,11 +54,15 @@ struct zs_healpix_part {
      * may, which runs from the south corner to the north one. Cells on it count as those of the east half. */
     enum zs_healpix_half { ZS_HEALPIX_WHOLE, ZS_HEALPIX_EAST_HALF, ZS_HEALPIX_WEST_HALF } half;
 };
-#define ZS_HEALPIX_MOST_PARTS (ZS_HEALPIX_SIDE * ZS_HEALPIX_SIDE)
 
-/* Cuts a window, which lies within the raster, along its squares. Returns the number of parts. */
-int zs_healpix_cut(int order, int shown, uint64_t x, uint64_t y, uint64_t width, uint64_t height,
-                   struct zs_healpix_part parts[ZS_HEALPIX_MOST_PARTS]);
+/* Cuts a window, which lies within the raster, along squares of 2^level pixels a side, none larger than a face. Returns
+ * its parts one after the other, false behind the last. */
+struct zs_healpix_cut {
+    int order, shown, level;
+    uint64_t x, y, right, bottom; /* the window */
+    uint64_t next_x, next_y;      /* the first pixel of the next part: (x, y) at first */
+};
+bool zs_healpix_next_part(struct zs_healpix_cut *cut, struct zs_healpix_part *part);
 
 /* Numbers that follow each other. */
 struct zs_run {
@@ -67,7 +71,6 @@ struct zs_run {
 struct zs_runs {
     struct zs_run *list; /* owned */
     size_t count, room;
-    size_t closed; /* of the list: to these nothing is added */
 };
 /* Adds a run, to the last one where it follows that. */
 enum zs_status zs_runs_add(struct zs_runs *runs, uint64_t first, uint64_t count, struct zs_error *err);

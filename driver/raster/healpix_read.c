@@ -1,3 +1,9 @@
+/* Windows of rasters whose pixels are HEALPix cells, read and written.
+ *
+ * A window is cut into parts of faces, and so many of these are taken at once as their cells fit memory. The cells of a
+ * part are squares in nested order. Where the array has all cells in that order, squares are runs of its elements; else
+ * (rings, listed cells) the element of each cell is looked up. Runs are read into memory, and put to their pixels;
+ * writing is the inverse. */
 #include "raster/healpix_read.h"
 
 #include <stdlib.h>
@@ -6,57 +12,84 @@
 #include "array/array.h"
 #include "base/checked.h"
 #include "base/memory.h"
-#include "raster/healpix_parts.h"
+#include "base/parallel.h"
+#include "base/strided.h"
+#include "raster/healpix.h"
 
-/* ---- One window ---- */
+/* Side of the largest squares, as a power of two: 1024 cells, which a processor's first cache holds. */
+#define TILE 5
+/* Cells that are taken at once, in number (one that is looked up has a record) and in bytes. */
+#define MOST_CELLS ((uint64_t)4 << 20)
+#define MOST_BYTES ((uint64_t)64 << 20)
+/* Whole chunks are taken at once, others would be decoded twice: as many bands as a window has of a chunk of the usual
+ * size are held. */
+#define MOST_CHUNK (4 * MOST_BYTES)
+/* Elements that are looked up and put at once by a thread. */
+#define ENTRIES_AT_ONCE 16384
+/* At most so many unwanted elements between two wanted ones are read with them: the record of another window is as
+ * large as they are. But all that are read are not many times the wanted ones. */
+#define GAP 64
+#define MOST_UNWANTED 4
 
-struct reading zs_healpix_reading(const struct zs_band_array *a, const struct zs_band_window *window,
-                                  const struct zs_conversion *conversion)
+/* A square of cells, 2^level a side, of part number `part`, and how many cells taken are before it. */
+struct square {
+    size_t part;
+    uint32_t ix, iy;
+    int level;
+    uint64_t before;
+};
+
+/* A cell that was looked up: its element (of the array; then of the elements that are read), and its pixel. */
+struct entry {
+    uint64_t index;
+    char *pixel;
+};
+
+/* One window of slices, and what of it is taken at once. */
+struct job {
+    const struct zs_healpix_map *map;
+    struct zs_array *array;
+    struct zs_array_info info;
+    int dim; /* of the array, along which cells lie */
+    const struct zs_band_window *window;
+    const struct zs_window *box; /* its slices */
+    const struct zs_conversion *conversion;
+    size_t outer_size; /* of an element in the caller's memory, where that is written; 0: it is read into */
+    uint64_t slices;
+    ptrdiff_t *offsets; /* of each slice, in the caller's memory */
+    int floor;          /* the smallest squares */
+
+    struct zs_healpix_part *parts;
+    struct square *squares;
+    struct entry *entries;
+    size_t part_count, part_room, square_count, square_room, entry_count, entry_room;
+    struct zs_runs runs;
+    struct zs_window *windows; /* of the runs */
+    uint64_t cells;            /* of the squares, or of the runs where cells are looked up */
+    struct zs_buffer scratch;  /* all these cells of the first slice, then those of the next */
+};
+
+static bool is_in_order(const struct zs_healpix_map *map)
 {
-    return (struct reading){
-        .map = a->cells,
-        .array = a->array,
-        .info = zs_array_get_info(a->array),
-        .dim = a->slices.axes.x,
-        .window = window,
-        .conversion = conversion,
-        .threads = zs_array_threads(a->array),
-    };
+    return !map->is_ring && map->cells == NULL;
 }
-
-enum zs_status zs_healpix_take_box(struct reading *reading, const struct zs_window *box, struct zs_error *err)
-{
-    reading->box = box;
-    reading->slices = 1;
-    for (int d = 0; d < reading->info.ndim; d++)
-        reading->slices *= d != reading->dim ? box->count[d] : 1; /* bands, of which there are few */
-    reading->slice_offsets = zs_calloc(reading->slices, sizeof *reading->slice_offsets);
-    ZS_TRY_MEMORY(reading->slice_offsets, err);
-    for (uint64_t k = 0; k < reading->slices; k++) {
-        uint64_t rest = k;
-        for (int d = reading->info.ndim - 1; d >= 0; d--)
-            if (d != reading->dim) {
-                reading->slice_offsets[k] += (ptrdiff_t)(rest % box->count[d]) * box->stride[d];
-                rest /= box->count[d];
-            }
-    }
-    return ZS_OK;
-}
-
-/* ---- Squares ---- */
-
-const uint16_t zs_even_bits[1 << TILE] = {
-    0x000, 0x001, 0x004, 0x005, 0x010, 0x011, 0x014, 0x015, 0x040, 0x041, 0x044, 0x045, 0x050, 0x051, 0x054, 0x055,
-    0x100, 0x101, 0x104, 0x105, 0x110, 0x111, 0x114, 0x115, 0x140, 0x141, 0x144, 0x145, 0x150, 0x151, 0x154, 0x155};
 
 /* ---- The caller's memory ---- */
 
-void zs_healpix_put(const struct reading *reading, const void *src, char *dst, ptrdiff_t stride, size_t n)
+/* Address of a cell's pixel, of the first slice. */
+static char *pixel_of(const struct job *j, const struct zs_healpix_part *part, uint32_t ix, uint32_t iy)
 {
-    const size_t item = reading->info.item_size;
+    const uint64_t column = part->column + (ix - part->ix), row = part->row + (part->iy + part->height - 1 - iy);
+    return (char *)j->box->data + (ptrdiff_t)column * j->window->pixel_space + (ptrdiff_t)row * j->window->line_space;
+}
+
+/* Puts n elements to pixels. */
+static void put(const struct job *j, const void *src, char *dst, ptrdiff_t stride, size_t n)
+{
+    const size_t item = j->info.item_size;
     const char *from = src;
-    if (reading->conversion->convert != NULL)
-        reading->conversion->convert(reading->conversion->ctx, src, dst, stride, n);
+    if (j->conversion->convert != NULL)
+        j->conversion->convert(j->conversion->ctx, src, dst, stride, n);
     else if (stride == (ptrdiff_t)item)
         memcpy(dst, src, n * item);
     else
@@ -64,66 +97,241 @@ void zs_healpix_put(const struct reading *reading, const void *src, char *dst, p
             memcpy(dst, from, item);
 }
 
-void zs_healpix_put_empty(const struct reading *reading, const struct zs_healpix_part *part)
+/* Fills all pixels of a part with the empty element. */
+static void put_empty(const struct job *j, const struct zs_healpix_part *part)
 {
     enum { AT_ONCE = 256 };
-    const size_t item = reading->info.item_size;
+    const size_t item = j->info.item_size;
     _Alignas(ZS_MAX_ITEM_SIZE) unsigned char src[AT_ONCE * ZS_MAX_ITEM_SIZE];
     for (size_t i = 0; i < AT_ONCE; i++)
-        memcpy(src + i * item, reading->map->empty, item);
-    for (uint64_t s = 0; s < reading->slices; s++)
+        memcpy(src + i * item, j->map->empty, item);
+    for (uint64_t s = 0; s < j->slices; s++)
         for (uint32_t y = 0; y < part->height; y++) {
-            char *row = zs_healpix_pixel(reading, part, part->ix, part->iy + y) + reading->slice_offsets[s];
+            char *row = pixel_of(j, part, part->ix, part->iy + y) + j->offsets[s];
             for (uint32_t x = 0; x < part->width; x += AT_ONCE)
-                zs_healpix_put(reading, src, row + (ptrdiff_t)x * reading->window->pixel_space,
-                               reading->window->pixel_space, (size_t)zs_min_u64(AT_ONCE, part->width - x));
+                put(j, src, row + (ptrdiff_t)x * j->window->pixel_space, j->window->pixel_space,
+                    (size_t)zs_min_u64(AT_ONCE, part->width - x));
         }
 }
 
-/* ---- The array ---- */
+/* ---- Squares: between cells and pixels ---- */
 
-/* The windows of runs of the array, where `box` is a window of one cell; their data are to be set. Released with
- * free(). NULL without memory. */
-static struct zs_window *windows_of(const struct zs_window *box, int dim, const struct zs_runs *runs)
+/* Bits of 0 to 31 in the even positions. */
+static const uint16_t even_bits[1 << TILE] = {
+    0x000, 0x001, 0x004, 0x005, 0x010, 0x011, 0x014, 0x015, 0x040, 0x041, 0x044, 0x045, 0x050, 0x051, 0x054, 0x055,
+    0x100, 0x101, 0x104, 0x105, 0x110, 0x111, 0x114, 0x115, 0x140, 0x141, 0x144, 0x145, 0x150, 0x151, 0x154, 0x155};
+
+/* Copies a row of a square from its cells, from west to east; or to them. */
+#define MOVE(size)                                                                             \
+    for (uint32_t i = west; i < east; i++)                                                     \
+        memcpy(is_write ? cells + (size) * even_bits[i] : row + (size) * i,                    \
+               is_write ? row + (size) * i : cells + (size) * even_bits[i], size);
+static void move_row(bool is_write, unsigned char *cells, unsigned char *row, uint32_t west, uint32_t east, size_t item)
 {
-    struct zs_window *windows = zs_calloc(runs->count, sizeof *windows);
-    for (size_t i = 0; i < runs->count && windows != NULL; i++) {
-        windows[i] = *box;
-        windows[i].start[dim] = runs->list[i].first;
-        windows[i].count[dim] = runs->list[i].count;
+    switch (item) {
+    case 1: MOVE(1) break;
+    case 2: MOVE(2) break;
+    case 4: MOVE(4) break;
+    case 8: MOVE(8) break;
+    default: MOVE(item) break;
     }
-    return windows;
 }
 
-enum zs_status zs_healpix_scratch(const struct reading *reading, const struct zs_runs *runs, uint64_t *cells,
-                                  unsigned char **scratch, struct zs_window **windows, struct zs_error *err)
+/* Moves the cells of a square that lie in its part: between the scratch and the pixels of all slices. */
+static enum zs_status move_square(void *ctx, size_t item, struct zs_error *err)
 {
-    const size_t item = reading->info.item_size;
-    uint64_t bytes, before = 0;
-    *cells = 0;
-    for (size_t i = 0; i < runs->count; i++)
-        *cells += runs->list[i].count;
-    const bool is_bounded = zs_mul_u64(*cells, reading->slices, &bytes) && zs_mul_u64(bytes, item, &bytes) &&
-                            bytes <= SIZE_MAX / 2;
-    *scratch = is_bounded ? malloc((size_t)zs_max_u64(bytes, 1)) : NULL;
-    *windows = windows_of(reading->box, reading->dim, runs);
-    if (*scratch == NULL || *windows == NULL)
-        return zs_fail_memory(err);
-    for (size_t i = 0; i < runs->count; i++) {
-        struct zs_window *w = &(*windows)[i];
-        ptrdiff_t step = (ptrdiff_t)(*cells * item);
-        for (int d = reading->info.ndim - 1; d >= 0; d--) {
-            w->stride[d] = d != reading->dim ? step : (ptrdiff_t)item;
-            if (d != reading->dim)
-                step *= (ptrdiff_t)w->count[d];
+    const struct job *j = ctx;
+    const struct square *s = &j->squares[item];
+    const struct zs_healpix_part *p = &j->parts[s->part];
+    const size_t size = j->info.item_size;
+    const ptrdiff_t dense = (ptrdiff_t)size, space = j->window->pixel_space;
+    const uint64_t side = (uint64_t)1 << s->level;
+    const uint32_t west = s->ix > p->ix ? 0 : p->ix - s->ix, south = s->iy > p->iy ? 0 : p->iy - s->iy;
+    const uint32_t east = (uint32_t)zs_min_u64(side, (uint64_t)p->ix + p->width - s->ix),
+                   north = (uint32_t)zs_min_u64(side, (uint64_t)p->iy + p->height - s->iy);
+    const uint64_t count = east - west;
+    _Alignas(ZS_MAX_ITEM_SIZE) unsigned char row[(1 << TILE) * ZS_MAX_ITEM_SIZE];
+    (void)err;
+    for (uint64_t k = 0; k < j->slices; k++)
+        for (uint32_t y = south; y < north; y++) {
+            char *pixels = pixel_of(j, p, s->ix + west, s->iy + y) + j->offsets[k];
+            unsigned char *cells = j->scratch.data + (k * j->cells + s->before + 2 * (size_t)even_bits[y]) * size;
+            if (j->outer_size > 0)
+                zs_copy_strided(1, &count, pixels, &space, row + west * size, &dense, j->outer_size,
+                                j->conversion->convert, j->conversion->ctx);
+            move_row(j->outer_size > 0, cells, row, west, east, size);
+            if (j->outer_size == 0)
+                put(j, row + west * size, pixels, space, (size_t)count);
         }
-        w->data = *scratch + before * item;
-        before += w->count[reading->dim];
+    return ZS_OK;
+}
+
+/* ---- Cells that are looked up ---- */
+
+/* The element of a cell; false where the array has none. `*at` is where the last one was found in the list: mostly the
+ * next one is there, or one behind. */
+static bool find_element(const struct zs_healpix_map *map, int face, uint32_t ix, uint32_t iy, uint64_t *at,
+                         uint64_t *index)
+{
+    const struct zs_healpix_cells *cells = map->cells;
+    const uint64_t number = map->is_ring ? zs_healpix_ring(map->order, face, ix, iy)
+                                         : ((uint64_t)face << (2 * map->order)) + zs_healpix_interleave(ix, iy);
+    *index = number;
+    if (cells == NULL)
+        return true;
+    if (*at < cells->count && cells->numbers[*at] < number)
+        ++*at;
+    if ((*at > 0 && cells->numbers[*at - 1] >= number) || (*at < cells->count && cells->numbers[*at] < number))
+        *at = zs_healpix_cells_find(cells, number);
+    if (*at == cells->count || cells->numbers[*at] != number)
+        return false;
+    *index = cells->indices != NULL ? cells->indices[*at] : *at;
+    return true;
+}
+
+/* Looks up the cells of a square. */
+static enum zs_status add_entries(struct job *j, const struct square *s, struct zs_error *err)
+{
+    const struct zs_healpix_part *part = &j->parts[s->part];
+    uint64_t at = 0, index;
+    for (uint64_t cell = 0; cell < (uint64_t)1 << (2 * s->level); cell++) {
+        uint32_t x, y;
+        zs_healpix_separate(cell, &x, &y);
+        if (!find_element(j->map, part->face, s->ix + x, s->iy + y, &at, &index))
+            continue;
+        ZS_TRY_GROW(j->entries, j->entry_count, &j->entry_room, err);
+        j->entries[j->entry_count++] = (struct entry){index, pixel_of(j, part, s->ix + x, s->iy + y)};
     }
     return ZS_OK;
 }
 
-/* ---- Batches ---- */
+static int compare_entries(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+/* Finds runs of the array that hold all entries, and makes the entries' indices count from the first element that is
+ * read. */
+static enum zs_status make_runs(struct job *j, struct zs_error *err)
+{
+    uint64_t spare = MOST_UNWANTED * (uint64_t)j->entry_count;
+    qsort(j->entries, j->entry_count, sizeof *j->entries, compare_entries);
+    j->cells = 0;
+    for (size_t i = 0; i < j->entry_count; i++) {
+        const uint64_t index = j->entries[i].index;
+        const struct zs_run *last = j->runs.count > 0 ? &j->runs.list[j->runs.count - 1] : NULL;
+        const uint64_t end = last != NULL ? last->first + last->count : 0;
+        const uint64_t gap = last != NULL && index >= end ? index - end : 0;
+        if (last != NULL && index < end) { /* the same cell again: face 6 stands twice in the plane */
+            j->entries[i].index = j->cells - (end - index);
+            continue;
+        }
+        if (last != NULL && gap > 0 && gap <= GAP && gap <= spare) {
+            ZS_TRY(zs_runs_add(&j->runs, end, gap, err));
+            j->cells += gap;
+            spare -= gap;
+        }
+        ZS_TRY(zs_runs_add(&j->runs, index, 1, err));
+        j->entries[i].index = j->cells++;
+    }
+    return ZS_OK;
+}
+
+static enum zs_status put_entries(void *ctx, size_t item, struct zs_error *err)
+{
+    const struct job *j = ctx;
+    const size_t size = j->info.item_size, first = item * ENTRIES_AT_ONCE;
+    const size_t end = (size_t)zs_min_u64(first + ENTRIES_AT_ONCE, j->entry_count);
+    (void)err;
+    for (uint64_t k = 0; k < j->slices; k++) {
+        const unsigned char *from = j->scratch.data + k * j->cells * size;
+        for (size_t i = first; i < end; i++)
+            put(j, from + j->entries[i].index * size, j->entries[i].pixel + j->offsets[k], (ptrdiff_t)size, 1);
+    }
+    return ZS_OK;
+}
+
+/* ---- What is taken at once ---- */
+
+static enum zs_status add_square(void *context, uint64_t number, uint32_t ix, uint32_t iy, int level,
+                                 struct zs_error *err)
+{
+    struct job *j = context;
+    const struct square s = {j->part_count - 1, ix, iy, level, j->cells};
+    const uint64_t cells = (uint64_t)1 << (2 * level);
+    if (!is_in_order(j->map))
+        return add_entries(j, &s, err);
+    ZS_TRY_GROW(j->squares, j->square_count, &j->square_room, err);
+    j->squares[j->square_count++] = s;
+    j->cells += cells;
+    return zs_runs_add(&j->runs, number, cells, err);
+}
+
+/* Gets memory for the runs of all slices, and their windows in it. */
+static enum zs_status make_windows(struct job *j, struct zs_error *err)
+{
+    const size_t item = j->info.item_size;
+    uint64_t bytes, before = 0;
+    if (!zs_mul_u64(j->cells, j->slices, &bytes) || !zs_mul_u64(bytes, item, &bytes) || bytes > SIZE_MAX / 2)
+        return zs_fail_memory(err);
+    ZS_TRY(zs_buffer_reset(&j->scratch, (size_t)bytes, err));
+    free(j->windows);
+    j->windows = zs_calloc(j->runs.count, sizeof *j->windows);
+    ZS_TRY_MEMORY(j->windows, err);
+    for (size_t i = 0; i < j->runs.count; i++) {
+        struct zs_window *w = &j->windows[i];
+        ptrdiff_t step = (ptrdiff_t)(j->cells * item);
+        *w = *j->box;
+        w->start[j->dim] = j->runs.list[i].first;
+        w->count[j->dim] = j->runs.list[i].count;
+        for (int d = j->info.ndim - 1; d >= 0; d--) {
+            w->stride[d] = d != j->dim ? step : (ptrdiff_t)item;
+            if (d != j->dim)
+                step *= (ptrdiff_t)w->count[d];
+        }
+        w->data = j->scratch.data + before * item;
+        before += w->count[j->dim];
+    }
+    return ZS_OK;
+}
+
+static enum zs_status move_cells(struct job *j, struct zs_error *err)
+{
+    const int threads = zs_array_threads(j->array);
+    if (!is_in_order(j->map))
+        ZS_TRY(make_runs(j, err));
+    if (j->runs.count == 0)
+        return ZS_OK;
+    ZS_TRY(make_windows(j, err));
+    if (j->outer_size > 0) {
+        ZS_TRY(zs_parallel_for(threads, j->square_count, move_square, j, err));
+        return zs_array_write_windows(j->array, j->windows, j->runs.count, j->info.item_size, NULL, NULL, err);
+    }
+    ZS_TRY(zs_array_read_windows(j->array, j->windows, j->runs.count, NULL, NULL, err));
+    return is_in_order(j->map)
+               ? zs_parallel_for(threads, j->square_count, move_square, j, err)
+               : zs_parallel_for(threads, (j->entry_count + ENTRIES_AT_ONCE - 1) / ENTRIES_AT_ONCE, put_entries, j, err);
+}
+
+/* Moves the cells of the parts that were added, and forgets these. */
+static enum zs_status flush(struct job *j, struct zs_error *err)
+{
+    const enum zs_status status = move_cells(j, err);
+    j->part_count = j->square_count = j->entry_count = j->runs.count = 0;
+    j->cells = 0;
+    return status;
+}
+
+/* Which cells are taken from an end of the plane when it is written. Face 6 is shown at both ends; a cell is taken from
+ * the end on its side of 180 degrees, where a projected source has its pixels. */
+static enum zs_healpix_half half_of(const struct job *j, const struct zs_healpix_part *part)
+{
+    if (j->outer_size == 0 || part->face != ZS_HEALPIX_SPLIT_FACE || j->map->shown != ZS_HEALPIX_SPHERE)
+        return ZS_HEALPIX_WHOLE;
+    /* The north-west corner of the plane shows longitudes just above -180: the south-east half of the face. */
+    return j->window->x + part->column < (uint64_t)1 << j->map->order ? ZS_HEALPIX_EAST_HALF : ZS_HEALPIX_WEST_HALF;
+}
 
 /* Cells of squares of 2^floor that a stretch of cells touches. */
 static uint64_t touched(uint32_t first, uint32_t count, int floor)
@@ -131,283 +339,105 @@ static uint64_t touched(uint32_t first, uint32_t count, int floor)
     return ((((uint64_t)first + count - 1) >> floor) - (first >> floor) + 1) << floor;
 }
 
-/* What a part has of a square of 2^level cells a side, from (x, y) on. */
-static struct zs_healpix_part clip(const struct zs_healpix_part *part, int level, uint64_t x, uint64_t y)
+/* Cells that are taken at once, unless one square of 2^floor has more. */
+static uint64_t cells_at_once(const struct job *j)
 {
-    struct zs_healpix_part c = *part;
-    const uint64_t side = (uint64_t)1 << level, right = (uint64_t)part->ix + part->width,
-                   top = (uint64_t)part->iy + part->height;
-    c.ix = (uint32_t)zs_max_u64(x, part->ix);
-    c.iy = (uint32_t)zs_max_u64(y, part->iy);
-    c.width = (uint32_t)(zs_min_u64(x + side, right) - c.ix);
-    c.height = (uint32_t)(zs_min_u64(y + side, top) - c.iy);
-    c.column += c.ix - part->ix;
-    c.row += top - c.iy - c.height; /* the last row is the southernmost */
-    return c;
+    const uint64_t bytes = j->info.item_size * j->slices, chunk = j->info.chunk_shape[j->dim];
+    const uint64_t most = zs_max_u64(1, zs_min_u64(MOST_CELLS, MOST_BYTES / bytes));
+    return is_in_order(j->map) && chunk <= MOST_CHUNK / bytes ? zs_max_u64(most, chunk) : most;
 }
 
-struct batching {
-    struct reading *reading;
-    struct zs_healpix_batch batch;
-    uint64_t most;
-    int floor;
-    zs_healpix_read_fn read;
-};
-
-static enum zs_status flush(struct batching *b, struct zs_error *err)
+/* Moves the parts of a window, which take no more than so many cells together: parts that are no face become empty
+ * where it is read, as do pixels of cells that the array may not have. */
+static enum zs_status move_parts(struct job *j, struct zs_error *err)
 {
-    const enum zs_status status = b->batch.count > 0 ? b->read(b->reading, &b->batch, b->floor, err) : ZS_OK;
-    b->batch.count = 0;
-    b->batch.cells = 0;
-    return status;
-}
-
-static enum zs_status add_part(struct batching *b, const struct zs_healpix_part *part, struct zs_error *err)
-{
-    int level = b->floor;
-    while (level < b->reading->map->order && (uint64_t)4 << (2 * level) <= b->most)
-        level++;
-    const uint64_t side = (uint64_t)1 << level;
-    for (uint64_t y = part->iy & ~(side - 1); y < (uint64_t)part->iy + part->height; y += side)
-        for (uint64_t x = part->ix & ~(side - 1); x < (uint64_t)part->ix + part->width; x += side) {
-            const struct zs_healpix_part one = clip(part, level, x, y);
-            const uint64_t cells = touched(one.ix, one.width, b->floor) * touched(one.iy, one.height, b->floor);
-            if (b->batch.cells + cells > b->most)
-                ZS_TRY(flush(b, err));
-            ZS_TRY_GROW(b->batch.parts, b->batch.count, &b->batch.room, err);
-            b->batch.parts[b->batch.count++] = one;
-            b->batch.cells += cells;
-        }
-    return ZS_OK;
-}
-
-enum zs_status zs_healpix_in_batches(struct reading *reading, uint64_t most, int floor, zs_healpix_read_fn read,
-                                     struct zs_error *err)
-{
-    struct zs_healpix_part parts[ZS_HEALPIX_MOST_PARTS];
-    struct batching b = {.reading = reading, .most = most, .floor = floor, .read = read};
-    const int count = zs_healpix_cut(reading->map->order, reading->map->shown, reading->window->x, reading->window->y,
-                                     reading->window->width, reading->window->height, parts);
-    enum zs_status status = ZS_OK;
-    for (int i = 0; i < count && status == ZS_OK; i++) {
-        if (parts[i].face >= 0)
-            status = add_part(&b, &parts[i], err);
-        else if (reading->outer_size == 0)
-            zs_healpix_put_empty(reading, &parts[i]);
-    }
-    if (status == ZS_OK)
-        status = flush(&b, err);
-    free(b.batch.parts);
-    return status;
-}
-
-/* ---- Nested cells of the whole sphere: squares are runs ---- */
-
-/* Elements go straight from their chunks to their pixels: each run is a window of the array, whose data are this. */
-struct run_of {
-    const struct reading *reading;
-    const struct zs_healpix_part *part;
-};
-
-/* The side of the squares that are put at once, as a power of two: its rows fill cache lines, and its elements fit the
- * second cache of a processor. */
-#define WIDE 7
-/* Elements that lie apart, as those of several bands in one chunk, are gathered so many at a time. */
-#define GATHERED 1024
-
-/* Two by two: an element in an even column and its neighbour to the east follow each other. */
-#define GATHER(pair)                                              \
-    for (; i + 1 < n; i += 2) {                                   \
-        pair v;                                                   \
-        memcpy(&v, src + sizeof v / 2 * zs_even_bits[i], sizeof v);  \
-        memcpy(dst + sizeof v / 2 * i, &v, sizeof v);             \
-    }
-
-/* Collects the elements of a square's row, from west to east. */
-static void gather_row(const unsigned char *src, unsigned char *dst, uint32_t n, size_t item)
-{
-    struct pair {
-        uint64_t a, b;
-    };
-    uint32_t i = 0;
-    switch (item) {
-    case 1: GATHER(uint16_t) break;
-    case 2: GATHER(uint32_t) break;
-    case 4: GATHER(uint64_t) break;
-    case 8: GATHER(struct pair) break;
-    }
-    for (; i < n; i++)
-        memcpy(dst + item * i, src + item * zs_even_bits[i], item);
-}
-
-/* Puts the columns from `west` to before `east` of a square's row: straight into the caller's memory where elements
- * need no conversion and lie densely. */
-static void put_row(const struct reading *reading, const unsigned char *cells, uint32_t y, uint32_t west, uint32_t east,
-                    char *pixels)
-{
-    const size_t item = reading->info.item_size;
-    const bool is_direct = reading->conversion->convert == NULL && reading->window->pixel_space == (ptrdiff_t)item;
-    _Alignas(ZS_MAX_ITEM_SIZE) unsigned char row[(1 << TILE) * ZS_MAX_ITEM_SIZE];
-    for (uint32_t x = west & ~(uint32_t)((1 << TILE) - 1); x < east; x += 1 << TILE) {
-        const unsigned char *from = cells + zs_healpix_interleave(x, y) * item;
-        const uint32_t first = x < west ? west - x : 0, end = (uint32_t)zs_min_u64(east - x, 1 << TILE);
-        char *to = pixels + (ptrdiff_t)(x + first - west) * reading->window->pixel_space;
-        if (is_direct && first == 0) {
-            gather_row(from, (unsigned char *)to, end, item);
+    const struct zs_band_window *w = j->window;
+    const uint64_t most = cells_at_once(j);
+    const struct zs_healpix_walk walk = {j->floor, TILE, j, add_square};
+    struct zs_healpix_cut cut = {j->map->order, j->map->shown, j->floor, w->x, w->y, w->x + w->width, w->y + w->height,
+                                 w->x, w->y};
+    struct zs_healpix_part part;
+    while (cut.level < j->map->order && (uint64_t)4 << (2 * cut.level) <= most)
+        cut.level++;
+    for (uint64_t taken = 0; zs_healpix_next_part(&cut, &part);) {
+        if (j->outer_size == 0 && (part.face < 0 || j->map->cells != NULL))
+            put_empty(j, &part);
+        if (part.face < 0)
             continue;
+        const uint64_t cells = touched(part.ix, part.width, j->floor) * touched(part.iy, part.height, j->floor);
+        if (taken > 0 && taken + cells > most) {
+            ZS_TRY(flush(j, err));
+            taken = 0;
         }
-        gather_row(from, row, end, item);
-        zs_healpix_put(reading, row + first * item, to, reading->window->pixel_space, end - first);
+        part.half = half_of(j, &part);
+        ZS_TRY_GROW(j->parts, j->part_count, &j->part_room, err);
+        j->parts[j->part_count++] = part;
+        ZS_TRY(zs_healpix_find_squares(j->map->order, &part, &walk, err));
+        taken += cells;
     }
-}
-
-/* Puts a square's cells, which come in the order of their numbers, to its pixels that lie in the part. */
-static void put_square(const struct reading *reading, const struct zs_healpix_part *part, ptrdiff_t slice,
-                       uint64_t cell, int level, const unsigned char *cells)
-{
-    const uint64_t side = (uint64_t)1 << level, right = (uint64_t)part->ix + part->width,
-                   top = (uint64_t)part->iy + part->height;
-    uint32_t ix, iy;
-    zs_healpix_separate(cell, &ix, &iy);
-    if (ix >= right || iy >= top || ix + side <= part->ix || iy + side <= part->iy)
-        return;
-    const uint32_t west = ix > part->ix ? 0 : part->ix - ix, south = iy > part->iy ? 0 : part->iy - iy;
-    const uint32_t east = (uint32_t)zs_min_u64(side, right - ix), north = (uint32_t)zs_min_u64(side, top - iy);
-    for (uint32_t y = south; y < north; y++)
-        put_row(reading, cells, y, west, east, zs_healpix_pixel(reading, part, ix + west, iy + y) + slice);
-}
-
-/* Puts n cells of one slice, from number `cell` of their face on, as the largest squares that begin there. */
-static void put_cells(const struct reading *reading, const struct zs_healpix_part *part, ptrdiff_t slice, uint64_t cell,
-                      const unsigned char *src, uint64_t n)
-{
-    while (n > 0) {
-        int level = 0;
-        while (level < WIDE && (cell >> (2 * level) & 3) == 0 && (uint64_t)4 << (2 * level) <= n)
-            level++;
-        const uint64_t count = (uint64_t)1 << (2 * level);
-        put_square(reading, part, slice, cell, level, src);
-        src += count * reading->info.item_size;
-        cell += count;
-        n -= count;
-    }
-}
-
-/* Like put_cells(), for elements that are `stride` bytes apart. */
-static void put_apart(const struct reading *reading, const struct zs_healpix_part *part, ptrdiff_t slice, uint64_t cell,
-                      const unsigned char *src, ptrdiff_t stride, uint64_t n)
-{
-    const size_t item = reading->info.item_size;
-    _Alignas(ZS_MAX_ITEM_SIZE) unsigned char dense[GATHERED * ZS_MAX_ITEM_SIZE];
-    if (stride == (ptrdiff_t)item) {
-        put_cells(reading, part, slice, cell, src, n);
-        return;
-    }
-    for (uint64_t i = 0; i < GATHERED && stride == 0; i++) /* the fill value, all along */
-        memcpy(dense + i * item, src, item);
-    for (uint64_t at = 0, count; at < n; at += count) {
-        count = zs_min_u64(GATHERED - (cell + at) % GATHERED, n - at);
-        for (uint64_t i = 0; i < count && stride != 0; i++)
-            memcpy(dense + i * item, src + (ptrdiff_t)(at + i) * stride, item);
-        put_cells(reading, part, slice, cell + at, dense, count);
-    }
-}
-
-/* Puts a box of a run's elements to the pixels of all its slices. */
-static void take_box(void *ctx, void *data, const uint64_t *start, const uint64_t *count, const void *src,
-                     const ptrdiff_t *stride)
-{
-    const struct run_of *run = data;
-    const struct reading *r = run->reading;
-    const uint64_t cell = start[r->dim] & (((uint64_t)1 << (2 * r->map->order)) - 1);
-    uint64_t slices = 1;
-    (void)ctx;
-    for (int d = 0; d < r->info.ndim; d++)
-        slices *= d != r->dim ? count[d] : 1;
-    for (uint64_t k = 0; k < slices; k++) {
-        const unsigned char *from = src;
-        ptrdiff_t slice = 0; /* in the caller's memory */
-        uint64_t rest = k;
-        for (int d = r->info.ndim - 1; d >= 0; d--)
-            if (d != r->dim) {
-                const uint64_t i = rest % count[d];
-                from += (ptrdiff_t)i * stride[d];
-                slice += (ptrdiff_t)(start[d] + i - r->box->start[d]) * r->box->stride[d];
-                rest /= count[d];
-            }
-        put_apart(r, run->part, slice, cell, from, stride[r->dim], count[r->dim]);
-    }
-}
-
-/* Adds the runs of a part, and whose they are. */
-static enum zs_status add_runs(const struct reading *reading, const struct zs_healpix_part *part, int floor,
-                               struct zs_runs *runs, struct run_of **runs_of, size_t *room, struct zs_error *err)
-{
-    const size_t before = runs->count;
-    runs->closed = before;
-    ZS_TRY(zs_healpix_nested_runs(reading->map->order, part, floor, runs, err));
-    struct run_of *grown = zs_grow_by(*runs_of, before, runs->count - before, room, sizeof *grown);
-    ZS_TRY_MEMORY(grown, err);
-    *runs_of = grown;
-    for (size_t i = before; i < runs->count; i++)
-        grown[i] = (struct run_of){reading, part};
-    return ZS_OK;
-}
-
-/* Each element is of one pixel of one part: no two threads write to the same. */
-static enum zs_status read_squares(struct reading *reading, const struct zs_healpix_batch *batch, int floor,
-                                   struct zs_error *err)
-{
-    struct zs_runs runs = {0};
-    struct run_of *runs_of = NULL;
-    struct zs_window *windows = NULL;
-    size_t room = 0;
-    enum zs_status status = ZS_OK;
-    for (size_t i = 0; i < batch->count && status == ZS_OK; i++)
-        status = add_runs(reading, &batch->parts[i], floor, &runs, &runs_of, &room, err);
-    if (status == ZS_OK && (windows = windows_of(reading->box, reading->dim, &runs)) == NULL)
-        status = zs_fail_memory(err);
-    for (size_t i = 0; i < runs.count && status == ZS_OK; i++) {
-        memset(windows[i].stride, 0, sizeof windows[i].stride);
-        windows[i].data = &runs_of[i];
-    }
-    if (status == ZS_OK)
-        status = zs_array_take_windows(reading->array, windows, runs.count, take_box, NULL, err);
-    free(windows);
-    free(runs_of);
-    zs_runs_clear(&runs);
-    return status;
+    return flush(j, err);
 }
 
 /* ---- Windows ---- */
 
-static bool is_in_order(const struct zs_healpix_map *map)
-{
-    return !map->is_ring && map->cells == NULL;
-}
-
-/* Cells that are read as one plan, which is a window of the array for each square of 2^TILE a side at most: some
- * megabytes. */
-#define CELLS_AT_ONCE ((uint64_t)1 << 26)
-
-/* The squares that a window is cut into: a single pixel asks for one cell. */
-static int floor_of(const struct zs_healpix_map *map, const struct zs_band_window *w)
+/* The smallest squares that a window is read in: a single pixel asks for one cell. Cells that are written, or looked
+ * up, are those of the window alone. */
+static int floor_of(const struct job *j)
 {
     int floor = 0;
-    while (floor < TILE && floor < map->order && (uint64_t)1 << floor < zs_max_u64(w->width, w->height))
+    while (j->outer_size == 0 && is_in_order(j->map) && floor < TILE && floor < j->map->order &&
+           (uint64_t)1 << floor < zs_max_u64(j->window->width, j->window->height))
         floor++;
     return floor;
 }
 
-static enum zs_status read_box(struct reading *reading, struct zs_error *err)
+/* Sets the slices of a box of the array, and their offsets in the caller's memory. */
+static enum zs_status take_box(struct job *j, const struct zs_window *box, struct zs_error *err)
 {
-    const uint64_t bytes = reading->info.item_size * reading->slices;
-    const uint64_t most = zs_min_u64(MOST_ENTRIES, zs_max_u64(1, ZS_HEALPIX_SCRATCH / bytes));
-    const enum zs_status status =
-        is_in_order(reading->map)
-            ? zs_healpix_in_batches(reading, CELLS_AT_ONCE, floor_of(reading->map, reading->window), read_squares, err)
-            : zs_healpix_in_batches(reading, most, 0, zs_healpix_scatter, err);
-    free(reading->slice_offsets);
+    j->box = box;
+    j->slices = 1;
+    for (int d = 0; d < j->info.ndim; d++)
+        j->slices *= d != j->dim ? box->count[d] : 1; /* bands, of which there are few */
+    free(j->offsets);
+    j->offsets = zs_calloc(j->slices, sizeof *j->offsets);
+    ZS_TRY_MEMORY(j->offsets, err);
+    for (uint64_t k = 0; k < j->slices; k++) {
+        uint64_t rest = k;
+        for (int d = j->info.ndim - 1; d >= 0; d--)
+            if (d != j->dim) {
+                j->offsets[k] += (ptrdiff_t)(rest % box->count[d]) * box->stride[d];
+                rest /= box->count[d];
+            }
+    }
+    return ZS_OK;
+}
+
+/* Moves a window of slices; item_size is 0 where it is read. */
+static enum zs_status move_window(const struct zs_band_array *a, const struct zs_band_window *window,
+                                  const struct zs_window *boxes, size_t n, size_t item_size,
+                                  const struct zs_conversion *conversion, struct zs_error *err)
+{
+    struct job j = {.map = a->cells,
+                    .array = a->array,
+                    .info = zs_array_get_info(a->array),
+                    .dim = a->slices.axes.x,
+                    .window = window,
+                    .conversion = conversion,
+                    .outer_size = item_size};
+    enum zs_status status = ZS_OK;
+    j.floor = floor_of(&j);
+    for (size_t i = 0; i < n && status == ZS_OK; i++) {
+        status = take_box(&j, &boxes[i], err);
+        if (status == ZS_OK)
+            status = move_parts(&j, err);
+    }
+    free(j.offsets);
+    free(j.parts);
+    free(j.squares);
+    free(j.entries);
+    free(j.windows);
+    zs_runs_clear(&j.runs);
+    zs_buffer_free(&j.scratch);
     return status;
 }
 
@@ -415,15 +445,22 @@ enum zs_status zs_healpix_read(const struct zs_band_array *a, const struct zs_ba
                                const struct zs_window *boxes, size_t n, const struct zs_conversion *conversion,
                                struct zs_error *err)
 {
-    struct reading r = zs_healpix_reading(a, window, conversion);
-    for (size_t i = 0; i < n; i++) {
-        ZS_TRY(zs_healpix_take_box(&r, &boxes[i], err));
-        ZS_TRY(read_box(&r, err));
-    }
-    return ZS_OK;
+    return move_window(a, window, boxes, n, 0, conversion, err);
 }
 
-/* ---- What is asked of chunks alone ---- */
+enum zs_status zs_healpix_write(const struct zs_band_array *a, const struct zs_band_window *window,
+                                const struct zs_window *boxes, size_t n, size_t item_size,
+                                const struct zs_conversion *conversion, struct zs_error *err)
+{
+    const size_t own = zs_array_get_info(a->array).item_size;
+    if (!is_in_order(a->cells))
+        return zs_fail(err, ZS_UNSUPPORTED, "only nested cells of all the sphere are written as a map");
+    if (conversion->convert == NULL && item_size != own)
+        return zs_fail(err, ZS_ARGUMENT, "item_size: expected the array's %zu bytes, found %zu", own, item_size);
+    return move_window(a, window, boxes, n, item_size, conversion, err);
+}
+
+/* ---- What is asked of chunks, or of the list of cells, alone ---- */
 
 /* Along a side of a window there are at most 2^MOST_SQUARES squares. */
 #define MOST_SQUARES 10
@@ -432,17 +469,18 @@ enum zs_status zs_healpix_read(const struct zs_band_array *a, const struct zs_ba
 static enum zs_status find_rough_runs(const struct zs_band_array *a, const struct zs_band_window *w,
                                       struct zs_runs *runs, struct zs_error *err)
 {
-    struct zs_healpix_part parts[ZS_HEALPIX_MOST_PARTS];
+    const int order = a->cells->order;
     const uint64_t chunk = zs_array_get_info(a->array).chunk_shape[a->slices.axes.x];
+    struct zs_healpix_cut cut = {order, a->cells->shown, order, w->x, w->y, w->x + w->width, w->y + w->height, w->x,
+                                 w->y};
+    struct zs_healpix_part part;
     int floor = 0;
-    while (floor < a->cells->order && ((uint64_t)4 << (2 * floor) <= chunk ||
-                                       zs_max_u64(w->width, w->height) >> floor > (uint64_t)1 << MOST_SQUARES))
+    while (floor < order && ((uint64_t)4 << (2 * floor) <= chunk ||
+                             zs_max_u64(w->width, w->height) >> floor > (uint64_t)1 << MOST_SQUARES))
         floor++;
-    const int count = zs_healpix_cut(a->cells->order, a->cells->shown, w->x, w->y, w->width, w->height,
-                                     parts);
-    for (int i = 0; i < count; i++)
-        if (parts[i].face >= 0)
-            ZS_TRY(zs_healpix_nested_runs(a->cells->order, &parts[i], floor, runs, err));
+    while (zs_healpix_next_part(&cut, &part))
+        if (part.face >= 0)
+            ZS_TRY(zs_healpix_nested_runs(order, &part, floor, runs, err));
     return ZS_OK;
 }
 
@@ -454,10 +492,31 @@ enum zs_status zs_healpix_prefetch(const struct zs_band_array *a, const struct z
     struct zs_runs runs = {0};
     enum zs_status status = find_rough_runs(a, w, &runs, err);
     for (size_t i = 0; i < n && status == ZS_OK && runs.count > 0; i++) {
-        struct zs_window *windows = windows_of(&boxes[i], a->slices.axes.x, &runs);
+        struct zs_window *windows = zs_calloc(runs.count, sizeof *windows);
+        for (size_t k = 0; k < runs.count && windows != NULL; k++) {
+            windows[k] = boxes[i];
+            windows[k].start[a->slices.axes.x] = runs.list[k].first;
+            windows[k].count[a->slices.axes.x] = runs.list[k].count;
+        }
         status = windows != NULL ? zs_array_prefetch(a->array, windows, runs.count, err) : zs_fail_memory(err);
         free(windows);
     }
     zs_runs_clear(&runs);
     return status;
+}
+
+void zs_healpix_mask(const struct zs_healpix_map *map, const struct zs_pixel_box *box, unsigned char *mask,
+                     ptrdiff_t line_space)
+{
+    struct zs_healpix_cut cut = {map->order, map->shown, map->order, box->x, box->y, box->x + box->width,
+                                 box->y + box->height, box->x, box->y};
+    struct zs_healpix_part p;
+    while (zs_healpix_next_part(&cut, &p)) {
+        uint64_t at = 0, index;
+        for (uint32_t y = 0; y < p.height; y++) {
+            unsigned char *row = mask + (ptrdiff_t)(p.row + p.height - 1 - y) * line_space + p.column;
+            for (uint32_t x = 0; x < p.width; x++)
+                row[x] = p.face >= 0 && find_element(map, p.face, p.ix + x, p.iy + y, &at, &index) ? 255 : 0;
+        }
+    }
 }

@@ -40,9 +40,6 @@ struct zs_healpix_map {
     unsigned char empty[ZS_MAX_ITEM_SIZE]; /* the element that pixels without a cell of the array get */
 };
 
-/* Cells that do not lie in squares (rings, listed ones) are held at once, in bytes, on their way to their pixels. */
-#define ZS_HEALPIX_SCRATCH ((uint64_t)64 << 20)
-
 /* Reads a window of some slices of an array: boxes[n] are windows of it of one cell, as zs_band_plan_make() gives them,
  * each with the address of its slices in the caller's memory, which is that of the window's first pixel. */
 enum zs_status zs_healpix_read(const struct zs_band_array *array, const struct zs_band_window *window,
@@ -51,7 +48,7 @@ enum zs_status zs_healpix_read(const struct zs_band_array *array, const struct z
 
 /* Writes such a window, elements of `item_size` bytes in the caller's memory, as zs_array_write_windows(): of nested
  * cells of all the sphere, else ZS_UNSUPPORTED. What stands in squares without a face is dropped, and of face 6, which
- * stands twice, each cell comes from the end of the plane that is on its side of 180 degrees. (healpix_write.c) */
+ * stands twice, each cell comes from the end of the plane that is on its side of 180 degrees. */
 enum zs_status zs_healpix_write(const struct zs_band_array *array, const struct zs_band_window *window,
                                 const struct zs_window *boxes, size_t n, size_t item_size,
                                 const struct zs_conversion *conversion, struct zs_error *err);
@@ -61,5 +58,5 @@ enum zs_status zs_healpix_prefetch(const struct zs_band_array *array, const stru
                                    const struct zs_window *boxes, size_t n, struct zs_error *err);
 
 /* Which pixels of a box are cells of the array: 255, else 0, row by row into mask. */
-enum zs_status zs_healpix_mask(const struct zs_healpix_map *map, const struct zs_pixel_box *box, unsigned char *mask,
-                               ptrdiff_t line_space, struct zs_error *err);
+void zs_healpix_mask(const struct zs_healpix_map *map, const struct zs_pixel_box *box, unsigned char *mask,
+                     ptrdiff_t line_space);

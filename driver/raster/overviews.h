@@ -62,8 +62,7 @@ const struct zs_node *zs_overviews_node(const struct zs_overviews *overviews, si
  * flushed yet are written as well. Once. */
 enum zs_status zs_overviews_publish(struct zs_overviews *overviews, struct zs_error *err);
 
-/* Closes the arrays. What was not published is removed from the store, but for pixels written to levels that were there
- * before. NULL is allowed. */
+/* Closes the arrays. Of levels that were not published only chunks stay in the store. NULL is allowed. */
 void zs_overviews_free(struct zs_overviews *overviews);
 
 /* Removes all overviews of the array that zs_overviews_own() names: first their mention in `multiscales` and the

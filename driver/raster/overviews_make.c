@@ -1,5 +1,6 @@
 /* Making and removing overviews of an array that is there. Levels are filled by the caller, and published together:
- * until then nothing lists them, and a mark (store/mark.h) keeps others from making the same ones. */
+ * chunks first, documents last. What is killed or fails leaves chunks without a document, which nobody reads, and which
+ * the next maker removes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,6 @@
 #include "geo/georef.h"
 #include "geo/variables.h"
 #include "raster/overviews.h"
-#include "store/mark.h"
 #include "zarr/contents.h"
 
 /* ---- The multiscales that list the levels ---- */
@@ -328,7 +328,6 @@ struct made_level {
     const struct zs_node *node; /* the hierarchy's, or until it is published: */
     struct zs_node *own;        /* ... this one, owned; NULL for a level that was there */
     struct zs_array *array;
-    char *mark; /* what keeps others from making it, too; NULL: none */
 };
 
 struct zs_overviews {
@@ -443,11 +442,13 @@ static bool is_level(const struct zs_node *base, const struct zs_node *node)
     return is;
 }
 
-/* Checks that nothing but a level of the base is where another is to be, which is then added to `old`. */
-static enum zs_status check_path(const struct zs_overviews *made, const char *path, struct zs_names *old,
-                                 bool *is_free, struct zs_error *err)
+/* Checks that nothing but a level of the base is where another is to be, which is then added to `old`; else removes the
+ * chunks that a killed maker left there, which would show through where only fill values are. */
+static enum zs_status check_path(const struct zs_overviews *made, const struct zs_node *level, struct zs_names *old,
+                                 struct zs_error *err)
 {
     const struct zs_node *above = NULL, *node = NULL;
+    const char *path = level->path;
     const char *root = zs_hierarchy_store(made->hierarchy)->root;
     char *group = zs_path_parent(path);
     const enum zs_status status =
@@ -461,69 +462,17 @@ static enum zs_status check_path(const struct zs_overviews *made, const char *pa
     if (node != NULL && !is_level(made->base, node))
         return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected an overview of %s, or nothing, found %s", root, path,
                        made->base->path, node->type == ZS_NODE_ARRAY ? "another array" : "a group");
-    *is_free = node == NULL;
-    if (*is_free || zs_is_one_of(path, (const char *const *)old->list))
-        return ZS_OK;
-    return zs_names_add(old, zs_strdup(path), err);
+    if (node == NULL)
+        return zs_hierarchy_is_new(made->hierarchy)
+                   ? ZS_OK
+                   : zs_contents_remove_left(zs_hierarchy_store(made->hierarchy), level, err);
+    return zs_is_one_of(path, (const char *const *)old->list) ? ZS_OK : zs_names_add(old, zs_strdup(path), err);
 }
 
-/* Whether nothing is where the group of a level is to be, in a remote store. A writer that failed may have
- * left chunks, without the group's document. */
-static enum zs_status look_into_group(struct zs_overviews *made, const char *path, bool *is_empty, struct zs_error *err)
-{
-    char **names, *group = zs_path_parent(path);
-    ZS_TRY_MEMORY(group, err);
-    const enum zs_status listed = zs_store_list(zs_hierarchy_store(made->hierarchy), group, &names, err);
-    *is_empty = listed == ZS_NOT_FOUND || (listed == ZS_OK && names[0] == NULL);
-    if (listed == ZS_OK)
-        zs_names_free(names);
-    free(group);
-    return listed == ZS_NOT_FOUND || listed == ZS_UNSUPPORTED ? ZS_OK : listed;
-}
-
-/* Puts a mark where a level is to be: another one that makes it would write over its chunks, and remove them where it
- * fails. Removes what a killed process left of a level: chunks would show through where only fill values are. */
-static enum zs_status claim_path(struct zs_overviews *made, struct made_level *level, struct zs_error *err)
-{
-    struct zs_store *store = zs_hierarchy_store(made->hierarchy);
-    bool is_empty = false;
-    if (zs_hierarchy_is_new(made->hierarchy))
-        return ZS_OK;
-    if (store->is_remote)
-        ZS_TRY(look_into_group(made, level->own->path, &is_empty, err));
-    char *mark = zs_path_join(level->own->path, ZS_MARK_NAME);
-    const enum zs_status status = mark != NULL ? zs_mark_put(store, mark, false, err) : zs_fail_memory(err);
-    if (status != ZS_OK) {
-        free(mark);
-        return status;
-    }
-    level->mark = mark;
-    return is_empty ? ZS_OK : zs_contents_remove_left(store, level->own, err);
-}
-
-/* Removes the marks of all levels: they are published, or never will be. */
-static enum zs_status remove_marks(struct zs_overviews *made, struct zs_error *err)
-{
-    enum zs_status first = ZS_OK;
-    for (size_t i = 0; i < made->count; i++) {
-        struct made_level *level = &made->levels[i];
-        struct zs_error ignored;
-        if (level->mark == NULL)
-            continue;
-        const enum zs_status status =
-            zs_mark_remove(zs_hierarchy_store(made->hierarchy), level->mark, first == ZS_OK ? err : &ignored);
-        first = first == ZS_OK ? status : first;
-        free(level->mark);
-        level->mark = NULL;
-    }
-    return first;
-}
-
-/* Finds a level, or makes the node of a new one and claims its path, unless a level is there that goes first. */
+/* Finds a level, or makes the node of a new one, in place of one that is there and goes first. */
 static enum zs_status begin_level(struct zs_overviews *made, struct made_level *level, const struct zs_names *current,
                                   struct zs_names *old, struct zs_error *err)
 {
-    bool is_free;
     level->node = existing_level(made, level->factor, current);
     if (level->node != NULL)
         return ZS_OK;
@@ -536,12 +485,10 @@ static enum zs_status begin_level(struct zs_overviews *made, struct made_level *
     free(path);
     ZS_TRY(status);
     level->node = level->own;
-    ZS_TRY(check_path(made, level->own->path, old, &is_free, err));
-    return is_free ? claim_path(made, level, err) : ZS_OK;
+    return check_path(made, level->own, old, err);
 }
 
-/* Begins all levels, and removes the outdated ones and those at the paths of new ones. Claims free paths before that:
- * the flush may finish a level that a killed writer began there. */
+/* Begins all levels, and removes the outdated ones and those at the paths of new ones. */
 static enum zs_status begin_levels(struct zs_overviews *made, struct zs_error *err)
 {
     struct zs_names current, all = {0}, old = {0};
@@ -556,9 +503,6 @@ static enum zs_status begin_levels(struct zs_overviews *made, struct zs_error *e
         status = remove_levels(made->hierarchy, made->base, made->axes, &old, err);
     if (status == ZS_OK && old.count > 0)
         status = zs_hierarchy_flush(made->hierarchy, err);
-    for (size_t i = 0; i < made->count && status == ZS_OK; i++)
-        if (made->levels[i].own != NULL && made->levels[i].mark == NULL)
-            status = claim_path(made, &made->levels[i], err);
     zs_names_free(current.list);
     zs_names_free(all.list);
     zs_names_free(old.list);
@@ -578,7 +522,6 @@ static enum zs_status open_level(struct zs_overviews *made, struct made_level *l
 static enum zs_status set_up(struct zs_overviews *made, const int *factors, const char *resampling,
                              const struct zs_array_options *options, struct zs_error *err)
 {
-    uint64_t version = 0;
     made->group = zs_path_parent(made->base->path);
     made->resampling = resampling != NULL ? zs_strdup(resampling) : NULL;
     made->levels = zs_calloc(made->count, sizeof *made->levels);
@@ -591,9 +534,7 @@ static enum zs_status set_up(struct zs_overviews *made, const int *factors, cons
     ZS_TRY(begin_levels(made, err));
     for (size_t i = 0; i < made->count; i++)
         ZS_TRY(open_level(made, &made->levels[i], options, err));
-    /* Before the marks were put another writer may have replaced the store, which no mark kept him from until then. */
-    return zs_hierarchy_is_new(made->hierarchy) ? ZS_OK
-                                                : zs_hierarchy_check_array(made->hierarchy, made->base, &version, err);
+    return ZS_OK;
 }
 
 static enum zs_status check_factors(const int *factors, size_t count, struct zs_error *err)
@@ -712,17 +653,7 @@ enum zs_status zs_overviews_publish(struct zs_overviews *made, struct zs_error *
     ZS_TRY(read_georef(made->hierarchy, made->base, made->axes, &georef, &style, &geo, err));
     const enum zs_status status = publish_levels(made, &style, &geo, err);
     zs_georef_clear(&georef);
-    return status == ZS_OK ? remove_marks(made, err) : status;
-}
-
-/* Removes the directories of a level that was not made, if nothing else is in them. */
-static void remove_directories(const struct zs_overviews *made, const char *path)
-{
-    char *group = zs_path_parent(path);
-    zs_store_remove_directory(zs_hierarchy_store(made->hierarchy), path);
-    if (group != NULL)
-        zs_store_remove_directory(zs_hierarchy_store(made->hierarchy), group);
-    free(group);
+    return status;
 }
 
 void zs_overviews_free(struct zs_overviews *made)
@@ -730,18 +661,9 @@ void zs_overviews_free(struct zs_overviews *made)
     if (made == NULL)
         return;
     for (size_t i = 0; i < made->count; i++) {
-        struct made_level *level = &made->levels[i];
-        zs_array_close(level->array);
-        if (level->own != NULL && level->array != NULL) /* only chunks without a document can stay behind, unread */
-            (void)zs_contents_remove_left(zs_hierarchy_store(made->hierarchy), level->own, NULL);
+        zs_array_close(made->levels[i].array);
+        zs_node_free(made->levels[i].own);
     }
-    const enum zs_status unmarked = remove_marks(made, NULL); /* else the next maker sees that this one has failed */
-    (void)unmarked;
-    for (size_t i = 0; i < made->count; i++)
-        if (made->levels[i].own != NULL) {
-            remove_directories(made, made->levels[i].own->path);
-            zs_node_free(made->levels[i].own);
-        }
     free(made->levels);
     free(made->group);
     free(made->resampling);

@@ -51,10 +51,10 @@ CPLErr ZSPixels::ReadCellMask(int band, int x, int y, int width, int height, uns
     struct zs_error err;
     const struct zs_pixel_box box = {static_cast<uint64_t>(x), static_cast<uint64_t>(y), static_cast<uint64_t>(width),
                                      static_cast<uint64_t>(height)};
-    const struct zs_healpix_map &map = m_view.Map(m_view.SourceOf(band));
-    if (PrepareCells(&err) == ZS_OK && zs_healpix_mask(&map, &box, mask, lineSpace, &err) == ZS_OK)
-        return CE_None;
-    return zsReport(err);
+    if (PrepareCells(&err) != ZS_OK)
+        return zsReport(err);
+    zs_healpix_mask(&m_view.Map(m_view.SourceOf(band)), &box, mask, lineSpace);
+    return CE_None;
 }
 
 bool ZSPixels::HasAllCells()
