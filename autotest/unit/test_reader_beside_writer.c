@@ -37,8 +37,6 @@ static const struct way {
     {ZS_UPDATE_APPEND,
      "[{'name':'sharding_indexed','configuration':{'chunk_shape':[8,8],'codecs':" SHARD("'bytes'", "") "}}]"},
     {ZS_UPDATE_IN_PLACE, SHARD("'bytes','crc32c'", "")},
-    {ZS_UPDATE_IN_PLACE,
-     "[{'name':'sharding_indexed','configuration':{'chunk_shape':[8,8],'codecs':" SHARD("'bytes','crc32c'", "") "}}]"},
 };
 enum { WAYS = sizeof ways / sizeof ways[0] };
 

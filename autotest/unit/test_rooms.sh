@@ -28,7 +28,7 @@ validate 1219
 raster 5203
 geo 9042
 array 5556
-shard 1914
+shard 1758
 icechunk 1789
 codec 4582
 zarr 7573

@@ -9,16 +9,16 @@
  * is false when more than half of the file would be unused bytes. */
 static enum zs_status check_stored(const struct zs_shard_writer *writer, bool *is_worth_it, struct zs_error *err)
 {
-    const struct zs_changed_shard *shard = writer->root;
-    const struct zs_shard_index *index = shard->stored.index;
+    const struct zs_changed_shard root = zs_shard_root(writer);
+    const struct zs_shard_index *index = writer->stored.index;
     /* of two files, and an index that fits memory */
-    const uint64_t total = index->shard_size + writer->temp_size + shard->level->index_size;
-    uint64_t alive = writer->temp_size + shard->level->index_size, offset, size = 0;
+    const uint64_t total = index->shard_size + writer->temp_size + root.level->index_size;
+    uint64_t alive = writer->temp_size + root.level->index_size, offset, size = 0;
     for (uint64_t i = 0; i < index->count; i++) {
         bool is_empty;
-        if (zs_shard_is_changed(shard, i))
+        if (zs_shard_is_changed(writer, i * root.each, root.each))
             continue;
-        const enum zs_status status = zs_shard_index_entry(shard->level, index, i, &is_empty, &offset, &size, err);
+        const enum zs_status status = zs_shard_index_entry(root.level, index, i, &is_empty, &offset, &size, err);
         if (status != ZS_OK)
             return zs_fail_in_shard(writer, status, err);
         if (!is_empty && alive < total) /* chunks may share their bytes */
@@ -32,16 +32,16 @@ static enum zs_status check_stored(const struct zs_shard_writer *writer, bool *i
 static enum zs_status append_chunks(struct zs_shard_writer *writer, struct zs_sink *sink, struct zs_shard_index *index,
                                     struct zs_error *err)
 {
-    struct zs_changed_shard *shard = writer->root;
+    const struct zs_changed_shard root = zs_shard_root(writer);
     uint64_t *numbers = zs_calloc((size_t)index->count, sizeof *numbers);
-    enum zs_status status = numbers != NULL ? zs_chunk_order_list(shard->level, writer->order, numbers, err)
+    enum zs_status status = numbers != NULL ? zs_chunk_order_list(root.level, writer->order, numbers, err)
                                             : zs_fail_memory(err);
     for (uint64_t i = 0; i < index->count && status == ZS_OK; i++) {
-        if (!zs_shard_is_changed(shard, numbers[i]))
+        if (!zs_shard_is_changed(writer, numbers[i] * root.each, root.each))
             continue;
         const uint64_t at = sink->size;
         bool is_empty = false;
-        status = zs_build_chunk(writer, shard, numbers, i, &is_empty, sink, err);
+        status = zs_build_chunk(writer, &root, numbers[i], &is_empty, sink, err);
         zs_shard_index_set(index, numbers[i], is_empty, at, sink->size - at);
     }
     free(numbers);
@@ -57,18 +57,18 @@ static enum zs_status append(struct zs_shard_writer *writer, struct zs_file *fil
         ZS_TRY(zs_file_truncate(file, sink.size, err));
     ZS_TRY(append_chunks(writer, &sink, index, err));
     ZS_TRY(zs_file_flush(file, err));
-    ZS_TRY(zs_sink_write_index(&sink, writer->root->level, index, 0, err));
+    ZS_TRY(zs_sink_write_index(&sink, writer->level, index, 0, err));
     return zs_file_flush(file, err);
 }
 
 /* Restores the shard as it was. If this fails too, the journal stays for the next writer. */
 static enum zs_status undo(const struct zs_shard_writer *writer, struct zs_file *file)
 {
-    const struct zs_shard_index *index = writer->root->stored.index;
+    const struct zs_shard_index *index = writer->stored.index;
     struct zs_error ignored;
     struct zs_sink sink = {.file = file};
-    if (writer->root->level->index_at_start)
-        ZS_TRY(zs_sink_write_index(&sink, writer->root->level, index, 0, &ignored));
+    if (writer->level->index_at_start)
+        ZS_TRY(zs_sink_write_index(&sink, writer->level, index, 0, &ignored));
     ZS_TRY(zs_file_truncate(file, index->shard_size, &ignored));
     return zs_file_flush(file, &ignored);
 }
@@ -85,7 +85,7 @@ static struct zs_shard_index *copy_index(const struct zs_level *level, const str
 
 enum zs_status zs_shard_append(struct zs_shard_writer *writer, bool *done, struct zs_error *err)
 {
-    const struct zs_level *level = writer->root->level;
+    const struct zs_level *level = writer->level;
     struct zs_file *file;
     bool is_worth_it = false;
     *done = false;
@@ -97,10 +97,10 @@ enum zs_status zs_shard_append(struct zs_shard_writer *writer, bool *done, struc
     ZS_TRY(zs_shard_writer_file(writer, &file, err));
     if (file == NULL)
         return ZS_OK;
-    struct zs_shard_index *index = copy_index(level, writer->root->stored.index);
+    struct zs_shard_index *index = copy_index(level, writer->stored.index);
     enum zs_status status = index != NULL ? ZS_OK : zs_fail_memory(err);
     if (status == ZS_OK)
-        status = zs_journal_write(writer->store, writer->key, level, writer->root->stored.index, writer->object, err);
+        status = zs_journal_write(writer->store, writer->key, level, writer->stored.index, writer->object, err);
     if (status == ZS_OK) {
         status = append(writer, file, index, err);
         if (status == ZS_OK || undo(writer, file) == ZS_OK)

@@ -4,19 +4,14 @@
 
 #include "base/cache.h"
 #include "base/checked.h"
-#include "base/limits.h"
-#include "base/parallel.h"
 #include "shard/shard.h"
 #include "shard/writer_private.h"
 
 /* A shard of 64 MiB, as AUTO makes them, is fetched in one request: requests cost money, and several at once gain
- * little. */
-#define ROOM_BYTES ((uint64_t)64 << 20)
-#define REQUEST_BYTES ((uint64_t)72 << 20)
-#define MAX_GAP_BYTES ((uint64_t)128 << 10)
-/* Up to one part in GAP_SHARE more bytes are fetched to save a request: one changed chunk among many does not cut its
- * shard in two. */
-#define GAP_SHARE 8
+ * little. That is done where at least one part in COPIED_SHARE of it is copied: one changed chunk among many does not
+ * cut it into many requests. */
+#define ROOM_BYTES ((uint64_t)72 << 20)
+#define COPIED_SHARE 8
 
 #define COPY_BYTES ((size_t)1 << 20)
 #define REMOTE_COPY_BYTES ((size_t)16 << 20) /* for bytes that are too large to be fetched ahead */
@@ -67,93 +62,55 @@ enum zs_status zs_sink_write_index(struct zs_sink *sink, const struct zs_level *
     return status;
 }
 
-/* ---- Ranges of a remote object, fetched before they are copied: a few large requests side by side, not one round trip
- * each ---- */
-
-/* At most so many bytes are fetched ahead, and as many again between them. */
-static uint64_t ahead_room(void)
-{
-    return zs_min_u64(ROOM_BYTES, zs_budget() / 2);
-}
-
-void zs_ahead_clear(struct zs_ahead *ahead)
-{
-    for (size_t i = 0; i < ahead->count; i++)
-        free(ahead->bytes[i]);
-    free(ahead->bytes);
-    free(ahead->groups);
-    *ahead = (struct zs_ahead){0};
-}
-
-struct fetch {
-    struct zs_ahead *ahead;
-    struct zs_object *object;
-};
-
-static enum zs_status fetch_group(void *ctx, size_t index, struct zs_error *err)
-{
-    const struct fetch *fetch = ctx;
-    const struct zs_range_group *group = &fetch->ahead->groups[index];
-    unsigned char *bytes = group->size <= SIZE_MAX ? malloc((size_t)group->size) : NULL;
-    ZS_TRY_MEMORY(bytes, err);
-    fetch->ahead->bytes[index] = bytes;
-    return zs_object_read(fetch->object, group->offset, (size_t)group->size, bytes, err);
-}
-
-/* Fetches n ranges, which get sorted, and frees what was fetched before. After a failure nothing is fetched. */
-static enum zs_status ahead_fetch(struct zs_ahead *ahead, struct zs_object *object, struct zs_range *ranges, size_t n,
-                                  struct zs_error *err)
-{
-    zs_ahead_clear(ahead);
-    uint64_t wanted = 0;
-    for (size_t i = 0; i < n; i++)
-        wanted += ranges[i].size;
-    ahead->groups = zs_calloc(n, sizeof *ahead->groups);
-    ahead->bytes = zs_calloc(n, sizeof *ahead->bytes);
-    if (ahead->groups == NULL || ahead->bytes == NULL) {
-        zs_ahead_clear(ahead);
-        return zs_fail_memory(err);
-    }
-    const struct zs_range_policy policy = {.max_gap = zs_max_u64(MAX_GAP_BYTES, wanted / GAP_SHARE),
-                                           .max_size = REQUEST_BYTES};
-    ahead->count = zs_range_plan(ranges, n, policy, ahead->groups);
-    struct fetch fetch = {ahead, object};
-    const enum zs_status status =
-        zs_parallel_for((int)zs_min_u64(ahead->count, ZS_MOST_FETCHES), ahead->count, fetch_group, &fetch, err);
-    if (status != ZS_OK)
-        zs_ahead_clear(ahead);
-    return status;
-}
-
-/* Finds bytes of the object that were fetched; NULL when not all of these were. */
-static const unsigned char *ahead_find(const struct zs_ahead *ahead, uint64_t offset, uint64_t size)
-{
-    for (size_t i = 0; i < ahead->count; i++) {
-        const struct zs_range_group *group = &ahead->groups[i];
-        const uint64_t at = offset - group->offset;
-        if (offset >= group->offset && at <= group->size && size <= group->size - at)
-            return ahead->bytes[i] + at;
-    }
-    return NULL;
-}
-
 /* ---- Publishing ---- */
 
-static enum zs_status is_all_empty(struct zs_shard_writer *writer, struct zs_changed_shard *shard, bool *all_empty,
-                                   struct zs_error *err)
+/* The encoded bytes that are stored of an inner chunk. */
+static enum zs_status find_stored(const struct zs_shard_writer *writer, const struct zs_changed_shard *shard,
+                                  uint64_t number, bool *is_absent, struct zs_source *source, struct zs_error *err)
 {
-    if (!zs_shard_is_put(shard))
-        ZS_TRY(zs_shard_open_stored(writer, shard, err));
+    const enum zs_status status =
+        zs_stored_shard_chunk(shard->level, shard->stored, number, is_absent, source, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in_shard(writer, status, err);
+}
+
+/* Opens what is stored of an inner shard, into `stored`, which is zero before and to be cleared. */
+static enum zs_status open_inner(const struct zs_shard_writer *writer, const struct zs_changed_shard *shard,
+                                 uint64_t number, struct zs_stored_shard *stored, struct zs_changed_shard *inner,
+                                 struct zs_error *err)
+{
+    struct zs_source source;
+    bool is_absent;
+    *inner = (struct zs_changed_shard){shard->level + 1, shard->first + number * shard->each,
+                                       shard->each / shard->level[1].inner_count, stored};
+    if (memchr(writer->is_put + inner->first, 0, (size_t)shard->each) == NULL) /* nothing stored is needed */
+        return ZS_OK;
+    ZS_TRY(find_stored(writer, shard, number, &is_absent, &source, err));
+    const enum zs_status status = is_absent ? ZS_OK : zs_stored_shard_open(inner->level, &source, stored, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in_shard(writer, status, err);
+}
+
+/* Whether all chunks of a shard will be empty. */
+static enum zs_status is_all_empty(const struct zs_shard_writer *writer, const struct zs_changed_shard *shard,
+                                   bool *all_empty, struct zs_error *err)
+{
     *all_empty = true;
     for (uint64_t i = 0; i < shard->level->inner_count && *all_empty; i++) {
+        const uint64_t first = shard->first + i * shard->each;
+        struct zs_stored_shard stored = {0};
+        struct zs_changed_shard inner;
         struct zs_source source;
-        if (!zs_shard_is_changed(shard, i)) {
-            ZS_TRY(zs_shard_stored_chunk(writer, shard, i, all_empty, &source, err));
-        } else if (shard->inner != NULL) {
-            ZS_TRY(is_all_empty(writer, shard->inner[i], all_empty, err));
+        enum zs_status status = ZS_OK;
+        if (!zs_shard_is_changed(writer, first, shard->each)) {
+            status = find_stored(writer, shard, i, all_empty, &source, err);
+        } else if (shard->level[1].is_shard) {
+            status = open_inner(writer, shard, i, &stored, &inner, err);
+            if (status == ZS_OK)
+                status = is_all_empty(writer, &inner, all_empty, err);
         } else {
-            *all_empty = zs_put_entry(shard, i)[0] == ZS_INDEX_EMPTY;
+            *all_empty = writer->entries[2 * first] == ZS_INDEX_EMPTY;
         }
+        zs_stored_shard_clear(&stored);
+        ZS_TRY(status);
     }
     return ZS_OK;
 }
@@ -162,44 +119,56 @@ static enum zs_status is_all_empty(struct zs_shard_writer *writer, struct zs_cha
  * wanted order. */
 static bool temp_is_final(const struct zs_shard_writer *writer, const uint64_t *numbers)
 {
-    const struct zs_changed_shard *shard = writer->root;
-    if (writer->replaced != 0 || writer->is_broken || shard->inner != NULL || shard->level->bytes_codec_count > 0)
+    const struct zs_level *level = writer->level;
+    if (writer->replaced != 0 || writer->is_broken || level[1].is_shard || level->bytes_codec_count > 0)
         return false;
-    const struct zs_shard_index *base = shard->stored.index;
-    for (uint64_t i = 0; base != NULL && !base->is_absent && i < shard->level->inner_count; i++) {
+    const struct zs_shard_index *base = writer->stored.index;
+    for (uint64_t i = 0; base != NULL && !base->is_absent && i < level->inner_count; i++) {
         const uint64_t *entry = &base->entries[2 * i];
-        if (!shard->put.is_put[i] && (entry[0] != ZS_INDEX_EMPTY || entry[1] != ZS_INDEX_EMPTY))
+        if (writer->is_put[i] == 0 && (entry[0] != ZS_INDEX_EMPTY || entry[1] != ZS_INDEX_EMPTY))
             return false;
     }
-    return zs_chunks_lie_in(shard->put.index->entries, numbers, shard->level->inner_count);
+    return zs_chunks_lie_in(writer->entries, numbers, level->inner_count);
 }
 
-/* Fetches the unchanged chunks from rank `first` on, as many as may be fetched ahead. */
-static enum zs_status fetch_ahead(struct zs_shard_writer *writer, const struct zs_changed_shard *shard,
-                                  const uint64_t *numbers, uint64_t first, struct zs_error *err)
+/* Sets whether so much of a remote object is copied that it is fetched in large pieces. */
+static void plan_ahead(struct zs_shard_writer *writer)
 {
-    const uint64_t room = ahead_room();
-    struct zs_range *ranges = zs_calloc((size_t)(shard->level->inner_count - first), sizeof *ranges);
-    enum zs_status status = ranges != NULL ? ZS_OK : zs_fail_memory(err);
-    size_t n = 0;
-    uint64_t total = 0;
-    for (uint64_t i = first; i < shard->level->inner_count && status == ZS_OK; i++) {
-        struct zs_source source;
-        bool is_empty = true;
-        if (zs_shard_is_changed(shard, numbers[i]))
-            continue;
-        status = zs_stored_shard_chunk(shard->level, &shard->stored, numbers[i], &is_empty, &source, err);
-        if (is_empty)
-            continue;
-        if (source.size > room - total)
-            break;
-        total += source.size;
-        ranges[n++] = (struct zs_range){.offset = source.offset, .size = source.size};
+    const struct zs_changed_shard root = zs_shard_root(writer);
+    const struct zs_shard_index *index = writer->stored.index;
+    const uint64_t size = writer->object != NULL ? zs_object_size(writer->object) : 0;
+    uint64_t copied = 0;
+    writer->ahead.size = 0;
+    writer->ahead_from = 0;
+    for (uint64_t i = 0; index != NULL && i < index->count && copied < size; i++)
+        if (!zs_shard_is_changed(writer, i * root.each, root.each) && index->entries[2 * i] != ZS_INDEX_EMPTY)
+            copied += zs_min_u64(index->entries[2 * i + 1], size);
+    writer->reads_ahead = size > 0 && writer->object->store->is_remote && writer->level->bytes_codec_count == 0 &&
+                          copied >= size / COPIED_SHARE;
+}
+
+/* The bytes [at, at + size) of a remote object, fetched with what follows: all of an object that is not large. NULL
+ * where they are read alone: they are too many, or come before what was fetched, as chunks in no order do. */
+static enum zs_status read_ahead(struct zs_shard_writer *writer, uint64_t at, uint64_t size, const unsigned char **bytes,
+                                 struct zs_error *err)
+{
+    const uint64_t all = zs_object_size(writer->object), room = zs_min_u64(ROOM_BYTES, zs_budget() / 2);
+    const uint64_t end = writer->ahead_from + writer->ahead.size;
+    *bytes = NULL;
+    if (at >= writer->ahead_from && at <= end && size <= end - at) {
+        *bytes = writer->ahead.data + (at - writer->ahead_from);
+        return ZS_OK;
     }
-    if (status == ZS_OK && n > 0)
-        status = ahead_fetch(&writer->ahead, writer->object, ranges, n, err);
-    free(ranges);
-    return status == ZS_OK ? ZS_OK : zs_fail_in_shard(writer, status, err);
+    if (!writer->reads_ahead || size > room || at < writer->ahead_from)
+        return ZS_OK;
+    const uint64_t from = all <= room ? 0 : at, n = zs_min_u64(room, all - from);
+    writer->ahead.size = 0;
+    ZS_TRY(zs_buffer_reset(&writer->ahead, (size_t)n, err));
+    ZS_TRY(zs_object_read(writer->object, from, (size_t)n, writer->ahead.data, err));
+    writer->ahead.size = (size_t)n;
+    writer->ahead_from = from;
+    *bytes = writer->ahead.data + (at - from);
+    return ZS_OK;
 }
 
 /* Copies `size` bytes from `from`, or with NULL from temp. */
@@ -207,7 +176,9 @@ static enum zs_status copy_bytes(struct zs_shard_writer *writer, const struct zs
                                  uint64_t size, struct zs_sink *sink, struct zs_error *err)
 {
     const bool is_remote = from != NULL && from->memory == NULL && from->object->store->is_remote;
-    const unsigned char *here = is_remote ? ahead_find(&writer->ahead, from->offset + offset, size) : NULL;
+    const unsigned char *here = NULL;
+    if (is_remote)
+        ZS_TRY(read_ahead(writer, from->offset + offset, size, &here, err));
     if (here != NULL)
         return sink_write(sink, here, (size_t)size, err);
     struct zs_buffer buffer = {0};
@@ -234,11 +205,11 @@ enum zs_status zs_build_from_temp(struct zs_shard_writer *writer, uint64_t offse
     return copy_bytes(writer, NULL, offset, size, sink, err);
 }
 
-static enum zs_status build(struct zs_shard_writer *writer, struct zs_changed_shard *shard, struct zs_sink *sink,
+static enum zs_status build(struct zs_shard_writer *writer, const struct zs_changed_shard *shard, struct zs_sink *sink,
                             struct zs_error *err);
 
 /* Writes a shard that is encoded as a whole. */
-static enum zs_status build_encoded(struct zs_shard_writer *writer, struct zs_changed_shard *shard,
+static enum zs_status build_encoded(struct zs_shard_writer *writer, const struct zs_changed_shard *shard,
                                     struct zs_sink *sink, struct zs_error *err)
 {
     struct zs_buffer plain = {0};
@@ -257,32 +228,39 @@ static enum zs_status build_encoded(struct zs_shard_writer *writer, struct zs_ch
     return status;
 }
 
-enum zs_status zs_build_chunk(struct zs_shard_writer *writer, struct zs_changed_shard *shard, const uint64_t *numbers,
-                              uint64_t rank, bool *is_empty, struct zs_sink *sink, struct zs_error *err)
+static enum zs_status build_any(struct zs_shard_writer *writer, const struct zs_changed_shard *shard,
+                                struct zs_sink *sink, struct zs_error *err)
 {
-    const uint64_t number = numbers[rank];
+    return (shard->level->bytes_codec_count > 0 ? build_encoded : build)(writer, shard, sink, err);
+}
+
+enum zs_status zs_build_chunk(struct zs_shard_writer *writer, const struct zs_changed_shard *shard, uint64_t number,
+                              bool *is_empty, struct zs_sink *sink, struct zs_error *err)
+{
+    const uint64_t first = shard->first + number * shard->each;
+    struct zs_stored_shard stored = {0};
+    struct zs_changed_shard inner;
     struct zs_source source;
-    if (!zs_shard_is_changed(shard, number)) {
-        ZS_TRY(zs_shard_stored_chunk(writer, shard, number, is_empty, &source, err));
-        if (!*is_empty && source.memory == NULL && source.object->store->is_remote &&
-            ahead_find(&writer->ahead, source.offset, source.size) == NULL)
-            ZS_TRY(fetch_ahead(writer, shard, numbers, rank, err));
+    if (!zs_shard_is_changed(writer, first, shard->each)) {
+        ZS_TRY(find_stored(writer, shard, number, is_empty, &source, err));
         return *is_empty ? ZS_OK : copy_bytes(writer, &source, 0, source.size, sink, err);
     }
-    if (shard->inner == NULL) {
-        const uint64_t *entry = zs_put_entry(shard, number);
+    if (!shard->level[1].is_shard) {
+        const uint64_t *entry = &writer->entries[2 * first];
         *is_empty = entry[0] == ZS_INDEX_EMPTY;
         return *is_empty ? ZS_OK : copy_bytes(writer, NULL, entry[0], entry[1], sink, err);
     }
-    ZS_TRY(is_all_empty(writer, shard->inner[number], is_empty, err));
-    if (*is_empty)
-        return ZS_OK;
-    return (shard->inner[number]->level->bytes_codec_count > 0 ? build_encoded : build)(writer, shard->inner[number],
-                                                                                        sink, err);
+    enum zs_status status = open_inner(writer, shard, number, &stored, &inner, err);
+    if (status == ZS_OK)
+        status = is_all_empty(writer, &inner, is_empty, err);
+    if (status == ZS_OK && !*is_empty)
+        status = build_any(writer, &inner, sink, err);
+    zs_stored_shard_clear(&stored);
+    return status;
 }
 
 /* Writes a shard, its chunks in the wanted order, before its own bytes codecs. */
-static enum zs_status build(struct zs_shard_writer *writer, struct zs_changed_shard *shard, struct zs_sink *sink,
+static enum zs_status build(struct zs_shard_writer *writer, const struct zs_changed_shard *shard, struct zs_sink *sink,
                             struct zs_error *err)
 {
     const struct zs_level *level = shard->level;
@@ -292,14 +270,12 @@ static enum zs_status build(struct zs_shard_writer *writer, struct zs_changed_sh
     enum zs_status status = numbers != NULL && index != NULL ? ZS_OK : zs_fail_memory(err);
     if (status == ZS_OK)
         status = zs_chunk_order_list(level, writer->order, numbers, err);
-    if (status == ZS_OK && !zs_shard_is_put(shard))
-        status = zs_shard_open_stored(writer, shard, err);
     if (status == ZS_OK && level->index_at_start)
         status = zs_sink_reserve_index(sink, level, err);
     for (uint64_t i = 0; i < level->inner_count && status == ZS_OK; i++) {
         const uint64_t at = sink->size;
         bool is_empty = false;
-        status = zs_build_chunk(writer, shard, numbers, i, &is_empty, sink, err);
+        status = zs_build_chunk(writer, shard, numbers[i], &is_empty, sink, err);
         zs_shard_index_set(index, numbers[i], is_empty, at - start, sink->size - at);
     }
     if (status == ZS_OK)
@@ -323,9 +299,10 @@ static enum zs_status publish_copy(struct zs_shard_writer *writer, struct zs_err
 {
     struct zs_sink sink = {0};
     ZS_TRY(zs_store_create(writer->store, writer->key, &sink.out, err));
-    enum zs_status status =
-        (writer->root->level->bytes_codec_count > 0 ? build_encoded : build)(writer, writer->root, &sink, err);
-    zs_ahead_clear(&writer->ahead);
+    const struct zs_changed_shard root = zs_shard_root(writer);
+    plan_ahead(writer);
+    enum zs_status status = build_any(writer, &root, &sink, err);
+    zs_buffer_free(&writer->ahead);
     if (status == ZS_OK)
         status = expect_stored(writer, &sink.out, err);
     if (status == ZS_OK)
@@ -337,7 +314,11 @@ static enum zs_status publish_copy(struct zs_shard_writer *writer, struct zs_err
 static enum zs_status publish_temp(struct zs_shard_writer *writer, struct zs_error *err)
 {
     struct zs_sink sink = {.out = writer->temp, .size = writer->temp_size};
-    const enum zs_status status = zs_sink_write_index(&sink, writer->root->level, writer->root->put.index, 0, err);
+    struct zs_shard_index *index = zs_shard_index_alloc(writer->level);
+    ZS_TRY_MEMORY(index, err);
+    memcpy(index->entries, writer->entries, 16 * (size_t)index->count);
+    const enum zs_status status = zs_sink_write_index(&sink, writer->level, index, 0, err);
+    free(index);
     writer->is_broken = true; /* if this fails, no chunk can be put behind the index */
     ZS_TRY(status);
     ZS_TRY(expect_stored(writer, &writer->temp, err));
@@ -357,14 +338,15 @@ static enum zs_status publish_temp(struct zs_shard_writer *writer, struct zs_err
 /* Replaces the object by a new one. */
 static enum zs_status publish_anew(struct zs_shard_writer *writer, struct zs_error *err)
 {
+    const struct zs_changed_shard root = zs_shard_root(writer);
     bool all_empty;
-    ZS_TRY(is_all_empty(writer, writer->root, &all_empty, err));
+    ZS_TRY(is_all_empty(writer, &root, &all_empty, err));
     if (all_empty && !writer->expects)
         return zs_store_remove(writer->store, writer->key, err);
     if (all_empty && writer->object == NULL)
         return ZS_OK;
     /* A removal cannot expect anything: a shard of empty chunks is put instead. */
-    const struct zs_level *level = writer->root->level;
+    const struct zs_level *level = writer->level;
     uint64_t *numbers = zs_calloc((size_t)level->inner_count, sizeof *numbers);
     ZS_TRY_MEMORY(numbers, err);
     enum zs_status status = zs_chunk_order_list(level, writer->order, numbers, err);
@@ -391,11 +373,12 @@ static enum zs_status (*const ways[])(struct zs_shard_writer *writer, bool *done
 /* Whether publishing needs something of the stored object. */
 static bool will_read(const struct zs_shard_writer *writer)
 {
-    const struct zs_shard_index *index = writer->root->stored.index;
-    if (index == NULL || index->is_absent || writer->root->level->bytes_codec_count > 0)
+    const struct zs_shard_index *index = writer->stored.index;
+    const uint64_t each = zs_shard_root(writer).each;
+    if (index == NULL || index->is_absent || writer->level->bytes_codec_count > 0)
         return false;
     for (uint64_t i = 0; i < index->count; i++)
-        if (!zs_shard_is_changed(writer->root, i) && index->entries[2 * i] != ZS_INDEX_EMPTY)
+        if (!zs_shard_is_changed(writer, i * each, each) && index->entries[2 * i] != ZS_INDEX_EMPTY)
             return true;
     return false;
 }
@@ -414,7 +397,7 @@ enum zs_status zs_shard_writer_publish(struct zs_shard_writer *writer, enum zs_u
         if (status != ZS_OK || done)
             return status;
     }
-    const struct zs_shard_index *stored = writer->root->stored.index;
+    const struct zs_shard_index *stored = writer->stored.index;
     const bool has_journal = stored != NULL && stored->is_recovered;
     if (!has_journal && writer->object != NULL && zs_store_has_files(writer->store))
         ZS_TRY(zs_journal_remove(writer->store, writer->key, err)); /* left beside a shard in order */

@@ -23,16 +23,16 @@ static int by_offset(const void *x, const void *y)
 }
 
 /* Whether no two chunks of a shard share bytes, as some writers let them: those cannot be overwritten one by one. */
-static enum zs_status check_apart(const struct zs_changed_shard *shard, bool *are_apart, struct zs_error *err)
+static enum zs_status check_apart(const struct zs_shard_writer *writer, bool *are_apart, struct zs_error *err)
 {
-    const struct zs_shard_index *index = shard->stored.index;
+    const struct zs_shard_index *index = writer->stored.index;
     struct zs_range *ranges = zs_calloc((size_t)index->count, sizeof *ranges);
     size_t n = 0;
     ZS_TRY_MEMORY(ranges, err);
     enum zs_status status = ZS_OK;
     for (uint64_t i = 0; i < index->count && status == ZS_OK; i++) {
         bool is_empty;
-        status = zs_shard_index_entry(shard->level, index, i, &is_empty, &ranges[n].offset, &ranges[n].size, err);
+        status = zs_shard_index_entry(writer->level, index, i, &is_empty, &ranges[n].offset, &ranges[n].size, err);
         n += status == ZS_OK && !is_empty && ranges[n].size > 0;
     }
     qsort(ranges, n, sizeof *ranges, by_offset);
@@ -43,19 +43,14 @@ static enum zs_status check_apart(const struct zs_changed_shard *shard, bool *ar
     return status;
 }
 
-static enum zs_status overwrite(struct zs_shard_writer *writer, struct zs_changed_shard *shard, struct zs_file *file,
-                                bool *fits, struct zs_error *err);
-
-/* Overwrites one chunk that was put, or an inner shard. */
-static enum zs_status overwrite_chunk(struct zs_shard_writer *writer, struct zs_changed_shard *shard, uint64_t number,
-                                      struct zs_file *file, bool *fits, struct zs_error *err)
+/* Overwrites one chunk that was put. */
+static enum zs_status overwrite_chunk(struct zs_shard_writer *writer, uint64_t number, struct zs_file *file, bool *fits,
+                                      struct zs_error *err)
 {
-    if (shard->inner != NULL)
-        return overwrite(writer, shard->inner[number], file, fits, err);
-    const uint64_t *entry = zs_put_entry(shard, number);
+    const uint64_t *entry = &writer->entries[2 * number];
     struct zs_source source;
     bool is_empty;
-    ZS_TRY(zs_stored_shard_chunk(shard->level, &shard->stored, number, &is_empty, &source, err));
+    ZS_TRY(zs_stored_shard_chunk(writer->level, &writer->stored, number, &is_empty, &source, err));
     if (is_empty && entry[0] == ZS_INDEX_EMPTY)
         return ZS_OK;
     *fits = !is_empty && entry[1] == source.size;
@@ -65,31 +60,28 @@ static enum zs_status overwrite_chunk(struct zs_shard_writer *writer, struct zs_
     return zs_build_from_temp(writer, entry[0], entry[1], &sink, err);
 }
 
-/* Overwrites the chunks that were put in a shard and its inner shards; with `file` NULL only checks whether all fit. */
-static enum zs_status overwrite(struct zs_shard_writer *writer, struct zs_changed_shard *shard, struct zs_file *file,
-                                bool *fits, struct zs_error *err)
+/* Overwrites the chunks that were put; with `file` NULL only checks whether all fit. */
+static enum zs_status overwrite(struct zs_shard_writer *writer, struct zs_file *file, bool *fits, struct zs_error *err)
 {
-    ZS_TRY(zs_shard_open_stored(writer, shard, err));
-    *fits = shard->stored.index != NULL && !shard->stored.index->is_absent && shard->level->bytes_codec_count == 0;
-    if (*fits && file == NULL)
-        ZS_TRY(check_apart(shard, fits, err));
-    for (uint64_t i = 0; i < shard->level->inner_count && *fits; i++)
-        if (zs_shard_is_changed(shard, i))
-            ZS_TRY(overwrite_chunk(writer, shard, i, file, fits, err));
+    *fits = true;
+    if (file == NULL)
+        ZS_TRY(check_apart(writer, fits, err));
+    for (uint64_t i = 0; i < writer->chunk_count && *fits; i++)
+        if (writer->is_put[i] != 0)
+            ZS_TRY(overwrite_chunk(writer, i, file, fits, err));
     return ZS_OK;
 }
 
 enum zs_status zs_shard_overwrite(struct zs_shard_writer *writer, bool *done, struct zs_error *err)
 {
-    const struct zs_level *innermost = writer->root->level;
+    const struct zs_level *level = writer->level;
     struct zs_file *file;
     bool fits = false;
     *done = false;
-    while (innermost->is_shard)
-        innermost++;
-    if (!has_fixed_size(innermost) || writer->root->stored.index->is_recovered)
+    if (level[1].is_shard || level->bytes_codec_count > 0 || !has_fixed_size(level + 1) ||
+        writer->stored.index->is_recovered)
         return ZS_OK;
-    enum zs_status status = overwrite(writer, writer->root, NULL, &fits, err);
+    enum zs_status status = overwrite(writer, NULL, &fits, err);
     if (status != ZS_OK && status != ZS_CORRUPT)
         return zs_fail_in_shard(writer, status, err);
     if (status == ZS_CORRUPT || !fits) /* a rewrite may not need the damaged chunks */
@@ -98,7 +90,7 @@ enum zs_status zs_shard_overwrite(struct zs_shard_writer *writer, bool *done, st
     if (file == NULL)
         return ZS_OK;
     *done = true;
-    status = overwrite(writer, writer->root, file, &fits, err);
+    status = overwrite(writer, file, &fits, err);
     if (status == ZS_OK)
         status = zs_file_flush(file, err);
     zs_file_close(file);

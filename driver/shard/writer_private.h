@@ -5,47 +5,28 @@
 #include "shard/shard.h"
 #include "shard/writer.h"
 
-/* Ranges of a remote object that were fetched ahead of being copied. Zero: nothing was. */
-struct zs_ahead {
-    struct zs_range_group *groups;
-    unsigned char **bytes; /* of each group */
-    size_t count;
-};
-
-/* Innermost chunks that were put into a shard. */
-struct zs_put_chunks {
-    struct zs_shard_index *index; /* entries of those that were put, with offsets in temp; others are empty */
-    unsigned char *is_put;        /* of each chunk: also of those that were put as empty ones */
-};
-
-/* A shard that is being changed, of any level: the object itself, or one in it of which chunks were put or asked for.
- * What is stored of it stays where nothing was put. */
+/* A shard that is built, of any level: the object itself, or one in it. */
 struct zs_changed_shard {
     const struct zs_level *level;
-    struct zs_changed_shard *outer; /* NULL: the object itself */
-    uint64_t number;                /* in the outer one */
-
-    struct zs_stored_shard stored;
-    bool is_opened; /* `stored` is set */
-
-    uint64_t put_count; /* different innermost chunks put, in inner shards too */
-    /* One of these, by what its chunks are; the other one has nothing. */
-    struct zs_put_chunks put;        /* innermost chunks */
-    struct zs_changed_shard **inner; /* shards; each NULL until something in it is put or asked for */
+    uint64_t first; /* its first innermost chunk */
+    uint64_t each;  /* innermost chunks in each of its inner chunks */
+    const struct zs_stored_shard *stored;
 };
-
-/* Offset in temp, and size, of innermost chunk `number` of a shard, which was put. */
-static inline const uint64_t *zs_put_entry(const struct zs_changed_shard *shard, uint64_t number)
-{
-    return &shard->put.index->entries[2 * number];
-}
 
 struct zs_shard_writer {
     struct zs_store *store;
     char *key;
     enum zs_chunk_order order;
 
-    /* Chunks that were put. Created with the first that has bytes; space for an index at the start is kept free. */
+    const struct zs_level *level; /* the shard's own, and those in it */
+
+    /* Innermost chunks that were put. */
+    uint64_t chunk_count;  /* of all, put or not */
+    uint64_t put_count;    /* different ones */
+    unsigned char *is_put; /* of each: also of those that were put as empty ones */
+    uint64_t *entries;     /* offset in temp, size; others are ZS_INDEX_EMPTY */
+
+    /* Their bytes. Created with the first that has bytes; space for an index at the start is kept free. */
     struct zs_writer *temp;
     uint64_t temp_size;
     uint64_t replaced; /* chunks put more than once: their first bytes are wasted */
@@ -53,9 +34,11 @@ struct zs_shard_writer {
     bool expects;      /* the new object replaces the stored one or none, and nothing else */
     bool is_lost;      /* publishing failed after temp was given away */
 
-    struct zs_changed_shard *root;
-    struct zs_object *object;
-    struct zs_ahead ahead; /* of a remote object, while the shard is built */
+    struct zs_object *object;      /* that is stored; NULL: none */
+    struct zs_stored_shard stored; /* its index */
+    struct zs_buffer ahead;        /* bytes of a remote object from ahead_from on, fetched while the shard is built */
+    uint64_t ahead_from;
+    bool reads_ahead; /* most of the object is copied */
 };
 
 /* ---- writer.c ---- */
@@ -63,19 +46,11 @@ struct zs_shard_writer {
 /* Puts the object's name before the message. */
 enum zs_status zs_fail_in_shard(const struct zs_shard_writer *writer, enum zs_status status, struct zs_error *err);
 
-/* The stored bytes of inner chunk `number`, of a shard that is opened; *is_empty where there are none. */
-enum zs_status zs_shard_stored_chunk(const struct zs_shard_writer *writer, const struct zs_changed_shard *shard,
-                                     uint64_t number, bool *is_empty, struct zs_source *chunk, struct zs_error *err);
+/* The object itself, to be built. */
+struct zs_changed_shard zs_shard_root(const struct zs_shard_writer *writer);
 
-/* Reads what the store has of a shard, and before that of the shards around it. */
-enum zs_status zs_shard_open_stored(struct zs_shard_writer *writer, struct zs_changed_shard *shard,
-                                    struct zs_error *err);
-
-/* Whether inner chunk `number` differs from the stored one. */
-bool zs_shard_is_changed(const struct zs_changed_shard *shard, uint64_t number);
-
-/* Whether all innermost chunks were put, so that nothing stored is needed. */
-bool zs_shard_is_put(const struct zs_changed_shard *shard);
+/* Whether any of n innermost chunks was put: those of an inner chunk that differs from the stored one. */
+bool zs_shard_is_changed(const struct zs_shard_writer *writer, uint64_t first, uint64_t n);
 
 /* Opens the file of the stored object, to be changed in place; NULL where that is not possible, or another object is
  * stored now. */
@@ -85,8 +60,6 @@ enum zs_status zs_shard_writer_file(const struct zs_shard_writer *writer, struct
 void zs_shard_writer_forget_journal(const struct zs_shard_writer *writer);
 
 /* ---- build.c ---- */
-
-void zs_ahead_clear(struct zs_ahead *ahead);
 
 /* Where a shard is written to: an object, one that is being changed, or memory when it is encoded as a whole. */
 struct zs_sink {
@@ -103,9 +76,9 @@ enum zs_status zs_sink_reserve_index(struct zs_sink *sink, const struct zs_level
 enum zs_status zs_sink_write_index(struct zs_sink *sink, const struct zs_level *level,
                                    const struct zs_shard_index *index, uint64_t start, struct zs_error *err);
 
-/* Writes inner chunk numbers[rank] as it is to be; nothing when it is empty: *is_empty. */
-enum zs_status zs_build_chunk(struct zs_shard_writer *writer, struct zs_changed_shard *shard, const uint64_t *numbers,
-                              uint64_t rank, bool *is_empty, struct zs_sink *sink, struct zs_error *err);
+/* Writes inner chunk `number` as it is to be; nothing when it is empty: *is_empty. */
+enum zs_status zs_build_chunk(struct zs_shard_writer *writer, const struct zs_changed_shard *shard, uint64_t number,
+                              bool *is_empty, struct zs_sink *sink, struct zs_error *err);
 
 /* Copies bytes that were put. */
 enum zs_status zs_build_from_temp(struct zs_shard_writer *writer, uint64_t offset, uint64_t size, struct zs_sink *sink,
@@ -142,6 +115,7 @@ enum zs_status zs_build_from_temp(struct zs_shard_writer *writer, uint64_t offse
  * the end.
  *
  * APPEND and IN_PLACE need a file that can be changed: on a local disk, without hard links to it (a backup would change
- * too), and not through a symbolic link. A shard that is encoded as a whole is always rewritten. */
+ * too), and not through a symbolic link. A shard that is encoded as a whole, and one of nested shards whose chunks would
+ * be overwritten, is always rewritten. */
 enum zs_status zs_shard_append(struct zs_shard_writer *writer, bool *done, struct zs_error *err);
 enum zs_status zs_shard_overwrite(struct zs_shard_writer *writer, bool *done, struct zs_error *err);
