@@ -111,12 +111,6 @@ def test_averages_of_integers_are_exact_and_nodata_stays_nodata(tmp_path, data_t
     assert_same(levels(build(tmp_path / "a.zarr", "NEAREST", 2))[0], array[0, ::2, ::2])
 
 
-def test_averages_of_integers_of_odd_sizes_count_parts_of_pixels(tmp_path):
-    array = np.array([[[2**60 + 3, 2**60 + 6, 2**60 + 12], [2**60 + 3, 2**60 + 6, 2**60 + 12]]], "int64")
-    copy(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=8)
-    assert levels(build(tmp_path / "a.zarr", "AVERAGE", 2))[0].tolist() == [[2**60 + 4, 2**60 + 10]]
-
-
 @pytest.mark.parametrize("how", ["BILINEAR", "CUBIC", "MODE", "RMS"])
 def test_a_resampling_that_would_change_nodata_is_refused(tmp_path, how):
     raster = source(np.full((1, 8, 8), 2**53 + 1, "int64"))
@@ -188,19 +182,6 @@ def test_arrays_of_others_get_overviews_with_their_own_codecs(tmp_path, codecs):
 
 # ------------------------------------------------------------------------------------------------------------------- store
 
-def test_levels_are_sharded_as_the_base_is(tmp_path):
-    copy(tmp_path / "a.zarr", source(terrain((2, 200, 300), "int16")), CHUNK_SHAPE=16, SHARD_SHAPE=64, COMPRESS="GZIP", INDEX_LOCATION="START",
-         CHUNK_CHECKSUM="YES", ARRAY_NAME="v")
-    made = build(tmp_path / "a.zarr", "AVERAGE", 2, 4, 32)
-    del made
-    base = document(tmp_path / "a.zarr", "v")
-    for name in ("ovr_2x", "ovr_4x", "ovr_32x"):
-        level = document(tmp_path / "a.zarr", name, "v")
-        assert level["codecs"] == base["codecs"] and level["data_type"] == base["data_type"] and level["fill_value"] == base["fill_value"]
-        assert oracle.sharding_of(level["codecs"])["chunk_shape"] == [1, 16, 16]
-    assert oracle.chunk_shape_of(document(tmp_path / "a.zarr", "ovr_2x", "v")) == (1, 64, 64)
-
-
 def test_overviews_built_again_show_changed_pixels(tmp_path):
     array = terrain((1, 64, 96), "uint8")
     copy(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=16, OVERVIEWS="2,4", ARRAY_NAME="v")
@@ -264,17 +245,6 @@ def test_level_of_another_size_is_replaced(tmp_path):
     dataset.BuildOverviews("NONE", [])
     dataset = None
     assert not [n for n in os.listdir(path) if n.startswith("ovr")]
-
-
-def test_small_images_are_read_from_overviews_alone(tmp_path):
-    array = terrain((1, 256, 256), "uint8")
-    copy(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=16, OVERVIEWS="4", ARRAY_NAME="v")
-    dataset = open_ours(str(tmp_path / "a.zarr"))
-    expected = levels(dataset)[0]
-    for key in shards(tmp_path / "a.zarr", "v"):
-        os.truncate(tmp_path / "a.zarr" / "v" / key, 1)
-    again = open_ours(str(tmp_path / "a.zarr"))
-    assert_same(again.ReadAsArray(buf_xsize=64, buf_ysize=64), expected)
 
 
 def test_building_is_refused_read_only_and_for_unknown_resamplings(tmp_path):

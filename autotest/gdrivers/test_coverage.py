@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
-from support import assert_same, held_band, open_array
+from support import held_band, open_array
 from writing import driver, pairs, shards
 
 DATA, EMPTY, UNIMPLEMENTED = gdal.GDAL_DATA_COVERAGE_STATUS_DATA, gdal.GDAL_DATA_COVERAGE_STATUS_EMPTY, \
@@ -74,12 +74,3 @@ def test_shard_with_a_broken_index_is_not_reported_empty(tmp_path):
             file.seek(-3, 2)
             file.write(b"\0\1\2")
     assert held_band(open_array(path, "/v")).GetDataCoverageStatus(0, 0, 10, 10)[0] == UNIMPLEMENTED | DATA
-
-
-def test_a_sparse_copy_leaves_out_what_is_empty_and_has_the_same_pixels(tmp_path):
-    path, copy = str(tmp_path / "a.zarr"), str(tmp_path / "a.tif")
-    made(path, 0)
-    source = open_array(path, "/v")
-    gdal.Translate(copy, source, creationOptions=["SPARSE_OK=YES", "TILED=YES", "BLOCKXSIZE=32", "BLOCKYSIZE=32"])
-    assert_same(gdal.Open(copy).ReadAsArray(), source.ReadAsArray())
-    assert os.path.getsize(copy) < 100_000  # of 2.5 MB

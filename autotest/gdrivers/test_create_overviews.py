@@ -1,8 +1,5 @@
 """Overviews of what Create() makes: those of a copy, made when the dataset is closed; and what a close that fails or is killed leaves."""
 import os
-import random
-import shutil
-import subprocess
 
 import numpy as np
 import pytest
@@ -11,7 +8,7 @@ from osgeo import gdal
 import oracle
 import support
 from stores import plain_meta
-from support import GDAL, assert_same, error_of, held_band, need, open_array, open_ours, read_all, subdatasets
+from support import GDAL, assert_same, error_of, held_band, open_array, open_ours, read_all, subdatasets
 from writing import UTM, arrays, check_consolidated, copy, created, document, driver, files_of, source
 
 PIXELS = np.random.default_rng(3).integers(1, 250, (3, 90, 120)).astype("uint8")
@@ -92,29 +89,6 @@ def test_a_warp_to_a_store_has_the_overviews_of_a_copy_of_the_same_warp(tmp_path
     assert [name for name in files_of(tmp_path / "a.zarr") if name.endswith(".tmp")] == []
 
 
-PROGRAMS = {
-    "gdalwarp": lambda tiff, out: ["gdalwarp", "-q", "-of", "ShardedZarr", "-co", "CHUNK_SHAPE=16", tiff, out],
-    "gdal_merge": lambda tiff, out: ["gdal_merge.py", "-q", "-of", "ShardedZarr", "-co", "CHUNK_SHAPE=16", "-o", out, tiff],
-    "gdal_calc": lambda tiff, out: ["gdal_calc.py", "--quiet", "--calc=A+1", "--format=ShardedZarr", "--co=CHUNK_SHAPE=16", "-A", tiff, "--outfile=%s" % out],
-    "gdaldem": lambda tiff, out: ["gdaldem", "slope", "-q", "-of", "ShardedZarr", "-co", "CHUNK_SHAPE=16", tiff, out],
-    "gdal_proximity": lambda tiff, out: ["gdal_proximity.py", "-q", "-values", "9", "-of", "ShardedZarr", "-co", "CHUNK_SHAPE=16", tiff, out],
-    "gdal_rasterize": lambda tiff, out: ["gdal_rasterize", "-q", "-of", "ShardedZarr", "-co", "CHUNK_SHAPE=16", "-burn", "7", "-tr", "10", "10",
-                                         "-te", "500000", "4999100", "501200", "5000000", os.path.join(os.path.dirname(tiff), "square.csv"), out]}
-
-
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_programs_that_create_leave_overviews(tmp_path, name):
-    gdal.Translate(str(tmp_path / "a.tif"), source(PIXELS[:1], UTM, "EPSG:32633"))
-    (tmp_path / "square.csv").write_text('WKT,id\n"POLYGON((500100 4999900,500700 4999900,500700 4999300,500100 4999900))",1\n')
-    command = PROGRAMS[name](str(tmp_path / "a.tif"), str(tmp_path / "a.zarr"))
-    need(command[0], shutil.which(command[0]))
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": ""})
-    assert done.returncode == 0 and "ERROR" not in done.stderr, done.stderr
-    made = open_ours(str(tmp_path / "a.zarr"))
-    assert read_all(made).any()
-    assert_levels(levels(made), levels(copy(tmp_path / "copy.zarr", made, CHUNK_SHAPE=16, OVERVIEWS="AUTO")), 4)
-
-
 @pytest.mark.parametrize("options, widths", [([], [60, 30, 15]), (["OVERVIEWS=NONE"], []), (["OVERVIEWS=4"], [30]), (["CHUNK_SHAPE=128"], []),
                                              (["CHUNK_SHAPE=512", "OVERVIEWS=AUTO"], [])], ids=str)
 def test_levels_are_those_of_the_option(tmp_path, options, widths):
@@ -143,19 +117,6 @@ def test_unwritten_raster_gets_no_overviews_and_is_not_read(tmp_path):
     close(dataset)
     assert sizes(tmp_path / "a.zarr") == [] and open_ours(str(tmp_path / "a.zarr")).ReadAsArray(5, 5, 1, 1)[0, 0] == 7
     assert "multiscales" not in document(tmp_path / "a.zarr")["attributes"]
-
-
-def test_nearest_overviews_of_a_sparse_terabyte_read_only_stored_chunks(tmp_path):
-    dataset = driver().Create(str(tmp_path / "a.zarr"), 1000000, 1000000, 1, options=["OVERVIEWS=NONE"])
-    place = int(0.5 + 700 * 1000000 / 977)  # of which GDAL's nearest neighbour makes the pixel 700 of the last level
-    dataset.WriteRaster(place, place, 1, 1, b"\x64")
-    dataset.FlushCache()
-    dataset.BuildOverviews("NEAREST", [2 ** level for level in range(1, 11)])
-    close(dataset)
-    made = open_ours(str(tmp_path / "a.zarr"))
-    last = made.GetRasterBand(1).GetOverview(9)
-    assert (last.XSize, last.YSize) == (977, 977)
-    assert np.argwhere(last.ReadAsArray()).tolist() == [[700, 700]]
 
 
 def test_overviews_built_by_the_caller_are_kept_on_close(tmp_path):
@@ -221,65 +182,12 @@ def test_closing_reports_progress_and_can_be_stopped(tmp_path):
         assert_same(read_all(open_ours(str(tmp_path / "a.zarr"))), PIXELS)
 
 
-CLOSES = """
-import sys
-import numpy as np
-from osgeo import gdal
-gdal.UseExceptions()
-path = sys.argv[1]
-pixels = np.random.default_rng(1).integers(1, 999, (2, 600, 500)).astype("uint16")
-print("ready", flush=True)
-for number in range(1000):
-    dataset = gdal.GetDriverByName("ShardedZarr").Create(path % number if "%" in path else path, 500, 600, 2, gdal.GDT_UInt16,
-                                                         ["CHUNK_SHAPE=32", "SHARD_SHAPE=128", "ARRAY_NAME=v"])
-    dataset.WriteArray(pixels + np.uint16(number % 2))
-    dataset = None
-"""
-
-
-@pytest.mark.parametrize("replacing", [False, True])
-def test_a_close_that_is_killed_leaves_a_raster_with_all_its_overviews_or_none(tmp_path, replacing):
-    pixels = np.random.default_rng(1).integers(1, 999, (2, 600, 500)).astype("uint16")
-    expected = [levels(copy(tmp_path / ("%d.copy" % i), source(pixels + np.uint16(i)), CHUNK_SHAPE=32, OVERVIEWS="AUTO")) for i in range(2)]
-    moments = random.Random(5)
-    for kill in range(8):
-        folder = tmp_path / str(kill)
-        folder.mkdir()
-        if replacing:
-            copy(folder / "a.zarr", source(pixels), CHUNK_SHAPE=32, OVERVIEWS="AUTO", ARRAY_NAME="v")
-        support.killed(moments.uniform(0, 0.5), CLOSES, folder / ("a.zarr" if replacing else "%d.zarr"))
-        stores = sorted(name for name in os.listdir(str(folder)) if not name.startswith("."))
-        last = max(range(len(stores)), key=lambda i: int(stores[i].split(".")[0])) if not replacing and stores else None
-        for i, name in enumerate(stores):
-            found = levels(open_ours(str(folder / name)))
-            parity = 0 if replacing and (found[0] == pixels).all() else 1 if replacing else int(name.split(".")[0]) % 2
-            if replacing or i != last:
-                assert_levels(found, expected[parity], 6)
-            else:  # killed while it was written, or closed: what there is of it is right
-                assert len(found) in (1, 6) and ((found[0] == expected[parity][0]) | (found[0] == 0)).all()
-                assert len(found) == 1 or all((a == b).all() for a, b in zip(found, expected[parity]))
-
-
 def refused_before_pixels(tmp_path, dataset, *options):
     """The messages of a copy that is refused before anything is there."""
     steps = []
     message = error_of(driver().CreateCopy, str(tmp_path / "a.zarr"), dataset, 0, list(options), lambda *step: steps.append(step) or 1)
     assert steps == [] and os.listdir(str(tmp_path)) == []
     return message
-
-
-@pytest.mark.parametrize("threads", [1, 4])
-@pytest.mark.parametrize("resampling", ["BILINEAR", "CUBIC", "GAUSS", "MODE"])
-def test_a_resampling_that_complex_numbers_cannot_have_is_refused_before_a_pixel_is_written(tmp_path, resampling, threads):
-    options = ["OVERVIEWS=2", "RESAMPLING=" + resampling, "NUM_THREADS=%d" % threads]
-    array = np.full((64, 64), 2 + 1j, "complex64")
-    assert "found " + resampling in refused_before_pixels(tmp_path, source(array), *options)
-    assert "found " + resampling in error_of(driver().Create, str(tmp_path / "a.zarr"), 64, 64, 1, gdal.GDT_CFloat32, options)
-    copy(tmp_path / "b.zarr", source(array))
-    dataset = gdal.OpenEx(str(tmp_path / "b.zarr"), gdal.OF_UPDATE)
-    assert "found " + resampling in error_of(dataset.BuildOverviews, resampling, [2])
-    dataset = None
-    assert open_ours(str(tmp_path / "b.zarr")).GetRasterBand(1).GetOverviewCount() == 0
 
 
 @pytest.mark.parametrize("nodata, resampling, is_held", [(2**24 + 1, "CUBIC", False), (2**24 + 1, "AVERAGE", True), (2**24, "CUBIC", True), (-7, "MODE", True)])

@@ -7,7 +7,7 @@ from osgeo import gdal
 
 import oracle
 from stores import GZIP, LITTLE, array_meta, group_meta, sharding
-from support import assert_same, error_of, name_of, open_array, read_all
+from support import assert_same, error_of, name_of, read_all
 
 TIMES, HEIGHT, WIDTH = 48, 96, 128
 
@@ -49,16 +49,3 @@ def test_a_map_that_cannot_be_read_ends_the_copy_and_leaves_nothing(tmp_path, sm
     assert error_of(gdal.Translate, str(tmp_path / "deep.zarr"), name_of(tmp_path / "maps.zarr", "/t"), format="ShardedZarr",
                     creationOptions=["CHUNK_SHAPE=48,10,10"])
     assert os.listdir(tmp_path) == ["maps.zarr"]
-
-
-def test_progress_of_such_a_copy_goes_from_0_to_1_and_can_end_it(tmp_path, small_cache):
-    write_maps(tmp_path / "maps.zarr")
-    seen = []
-    source = open_array(tmp_path / "maps.zarr", "/t")
-    driver = gdal.GetDriverByName("ShardedZarr")
-    driver.CreateCopy(str(tmp_path / "a.zarr"), source, options=["CHUNK_SHAPE=48,10,10", "OVERVIEWS=NONE"],
-                      callback=lambda done, *_: seen.append(done) or 1)
-    assert seen == sorted(seen) and seen[-1] == 1 and len(seen) > TIMES
-    assert error_of(driver.CreateCopy, str(tmp_path / "b.zarr"), source, options=["CHUNK_SHAPE=48,10,10"],
-                    callback=lambda done, *_: done < 0.25)
-    assert sorted(os.listdir(tmp_path)) == ["a.zarr", "maps.zarr"]

@@ -81,17 +81,6 @@ def test_gdalwarp_to_healpix_has_the_source_value_at_each_location(tmp_path, ord
     assert len(np.unique(half)) == len(half)
 
 
-def test_gdalwarp_without_the_extent_of_the_sphere_is_refused_with_it(tmp_path):
-    world(tmp_path / "in.tif")
-    arguments = ["-et", 0, "-t_srs", PLANE_CRS, "-co", "HEALPIX=5", tmp_path / "in.tif", tmp_path / "s.zarr"]
-    done = gdalwarp(*arguments)
-    assert done.returncode != 0 and not (tmp_path / "s.zarr").exists()
-    told = re.search(r"(-te .* -ts 160 160)", done.stderr).group(1).split()
-    assert gdalwarp(*told, *arguments).returncode == 0
-    copied = copy(tmp_path / "t.zarr", on_plane(world()[0], 5), HEALPIX=5)
-    assert np.array_equal(open_ours(str(tmp_path / "s.zarr")).ReadAsArray(), copied.ReadAsArray(), equal_nan=True)
-
-
 def test_gdalwarp_onto_a_map_that_is_there(tmp_path):
     dataset, pixels = world(tmp_path / "in.tif")
     nothing = source(np.full((4, 8), -5, "float32"), (-180, 45, 0, 90, 0, -45), "OGC:CRS84")
@@ -104,30 +93,6 @@ def test_gdalwarp_onto_a_map_that_is_there(tmp_path):
     inside = ((lon + 180) / 360 * WIDTH < 200) & ((90 - lat) / 180 * HEIGHT >= 100) & ((90 - lat) / 180 * HEIGHT < 250)
     assert inside.sum() > 500
     assert np.array_equal(values, np.where(inside, nearest(pixels[0], lon, lat), -5))
-
-
-def test_warping_healpix_back_has_the_value_at_each_location(tmp_path):
-    values = np.arange(12 * 4**6, dtype="float32")
-    put_store(tmp_path / "s.zarr", 6, values)
-    done = subprocess.run(["gdalwarp", "-q", "-et", "0", "-te", "-180", "-90", "180", "90", "-t_srs", "EPSG:4326", "-ts", "360", "180",
-                           name_of(tmp_path / "s.zarr", "/v"), str(tmp_path / "back.tif")], capture_output=True, text=True)
-    assert done.returncode == 0
-    back = gdal.Open(str(tmp_path / "back.tif")).ReadAsArray()
-    columns, rows = column_and_row(PLANE_CRS, geotransform(open_array(tmp_path / "s.zarr", "/v")),
-                                   [(-179.5 + x, 89.5 - y) for y in range(180) for x in range(360)])
-    clear = (np.abs(columns - np.round(columns)) > 1e-6) & (np.abs(rows - np.round(rows)) > 1e-6)  # of the edges of cells
-    expected = plane_cells(6)[rows.astype(int), columns.astype(int)]
-    assert clear.sum() > 60000 and np.array_equal(back.ravel()[clear], expected[clear])
-
-
-def column_and_row(crs, transform, places):
-    """Of longitudes and latitudes in the plane, as numbers with fractions."""
-    plane, geographic = osr.SpatialReference(), osr.SpatialReference()
-    plane.SetFromUserInput(crs)
-    geographic.CopyGeogCSFrom(plane)
-    geographic.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
-    found = np.array(osr.CoordinateTransformation(geographic, plane).TransformPoints(places))
-    return (found[:, 0] - transform[0]) / transform[1], (found[:, 1] - transform[3]) / transform[5]
 
 
 # ------------------------------------------------------------------------------------------------------------- what is stored

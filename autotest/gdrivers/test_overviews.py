@@ -3,11 +3,10 @@ import os
 
 import numpy as np
 import pytest
-from osgeo import gdal
 
 import oracle
 from stores import MULTISCALES, SPATIAL, array_meta, convention, group_meta, random_values, sharding
-from support import GDAL, fixture_path, geotransform, held_band, open_array, open_ours
+from support import fixture_path, geotransform, held_band, open_array, open_ours
 
 BASE = (96, 128)
 
@@ -116,13 +115,6 @@ def spoil(path, form, level):
                 opened.write(b"spoilt")
 
 
-def test_a_small_image_over_http_asks_for_the_overview_alone(tmp_path, server):
-    name, levels = write_pyramid(tmp_path / "s.zarr", "groups", HALVES)
-    dataset = open_array(server.vsi("s.zarr"), name)
-    np.testing.assert_array_equal(dataset.ReadAsArray(buf_xsize=32, buf_ysize=24), levels[2])
-    assert server.requests("level2/data/c") and not server.requests("(base|level1)/data/c")
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_every_band_of_a_cube_has_its_overviews(tmp_path, form):
     name, levels = write_pyramid(tmp_path, form, [(3,) + s for s in HALVES])
@@ -133,12 +125,6 @@ def test_every_band_of_a_cube_has_its_overviews(tmp_path, form):
         assert band.GetOverviewCount() == 2
         np.testing.assert_array_equal(band.GetOverview(0).ReadAsArray(), levels[1][b])
     np.testing.assert_array_equal(dataset.ReadAsArray(buf_xsize=32, buf_ysize=24), levels[2])
-
-
-def test_overviews_of_a_slice_are_those_of_the_slice(tmp_path):
-    name, levels = write_pyramid(tmp_path, "groups", [(3,) + s for s in HALVES])
-    band = held_band(open_array(tmp_path, name, 2))
-    np.testing.assert_array_equal(band.GetOverview(1).ReadAsArray(), levels[2][2])
 
 
 def test_scale_with_an_entry_per_dimension_and_a_translation(tmp_path):
@@ -190,15 +176,6 @@ def test_an_unreadable_overview_is_an_error_not_another_image(tmp_path):
     spoil(tmp_path, "groups", 1)
     with pytest.raises(RuntimeError):
         open_array(tmp_path, name).ReadAsArray(buf_xsize=64, buf_ysize=48)
-
-
-def test_gdal_uses_the_overviews(tmp_path):
-    name, levels = write_pyramid(tmp_path, "groups", HALVES)
-    dataset = open_array(tmp_path, name)
-    small = gdal.Translate("", dataset, format="MEM", width=32, height=24)
-    np.testing.assert_array_equal(small.ReadAsArray(), levels[2])
-    if GDAL >= 3070000:
-        assert "48" in str(gdal.Info(dataset, format="json")["bands"][0]["overviews"])
 
 
 @pytest.mark.parametrize("name, base, first", [("root_level_multiscales", "/ar", (100, 50)),

@@ -11,7 +11,7 @@ import pytest
 
 import oracle
 from stores import group_meta
-from support import FIXTURES, fixture_path, geotransform, held_band, need_codecs, open_array, open_ours, same_crs, subdatasets
+from support import FIXTURES, fixture_path, geotransform, held_band, need_codecs, open_array, same_crs
 
 def sharded_templates():
     """The names of the templates that have sharded arrays; where the fixtures are absent, one name to say so."""
@@ -46,15 +46,6 @@ def write_axes(path, arrays):
             axes[name] = np.linspace(*ends, arrays[name]["shape"][0])
             oracle.write(os.path.join(str(path), name), arrays[name], axes[name])
     return axes
-
-
-@pytest.mark.parametrize("name", TEMPLATES)
-def test_dynamical_lists_its_sharded_arrays(tmp_path, name):
-    wanted = sharded_arrays(template(tmp_path, name))
-    found = subdatasets(open_ours(str(tmp_path)))
-    assert set(wanted) <= set(found)
-    for key, node in wanted.items():
-        assert "x".join(map(str, node["shape"])) in found[key][1]
 
 
 @pytest.mark.parametrize("name", TEMPLATES)

@@ -67,14 +67,6 @@ static void read_costs(struct counted *c, uint64_t y, uint64_t x, uint64_t h, ui
 
 #define CHUNKS_8 "[{'name':'sharding_indexed','configuration':{'chunk_shape':[8,8],'codecs':['bytes']}}]"
 
-static void test_opening_reads_nothing(void)
-{
-    struct counted c;
-    open_counted(&c, CHUNKS_8, false);
-    CHECK_EQ_I64(c.opens + c.reads, 0);
-    close_counted(&c);
-}
-
 static void test_a_shard_costs_its_index_once_and_its_chunks_together(void)
 {
     struct counted c;
@@ -96,35 +88,6 @@ static void test_rest_of_a_partly_used_chunk_needs_no_request(void)
     read_costs(&c, 8, 0, 8, 8, 0, 1); /* taken whole: not kept */
     read_costs(&c, 8, 0, 8, 8, 0, 1);
     close_counted(&c);
-}
-
-static void test_far_chunks_are_asked_for_apart_locally_and_together_remotely(void)
-{
-    for (int remote = 0; remote < 2; remote++) {
-        struct zs_error err;
-        struct counted c;
-        open_counted(&c, CHUNKS_8, remote);
-        c.store.base.is_remote = false; /* from now on: so small a shard would be fetched whole */
-        unsigned char *big = zs_calloc(21000, 1); /* chunk 0 and chunk 15 with 19 kB between them */
-        struct zs_buffer b = get_object(c.memory, "a/c/0/0");
-        memcpy(big, b.data, 64);
-        memcpy(big + 19000, b.data + 64, b.size - 64);
-        unsigned char *index = big + 19000 + b.size - 64 - 260;
-        for (size_t chunk = 1; chunk < 16; chunk++) {
-            const uint64_t offset = 64 * chunk + 19000 - 64;
-            for (int i = 0; i < 8; i++)
-                index[16 * chunk + (size_t)i] = (unsigned char)(offset >> 8 * i);
-        }
-        const uint32_t sum = slow_crc32c(index, 256);
-        for (int i = 0; i < 4; i++)
-            index[256 + i] = (unsigned char)(sum >> 8 * i);
-        put_object(c.memory, "a/c/0/0", big, 19000 + b.size - 64);
-        read_costs(&c, 0, 0, 8, 16, 1, remote ? 2 : 3);
-        CHECK(zs_store_remove(c.memory, "a/c/0/0", &err) == ZS_OK);
-        zs_buffer_free(&b);
-        free(big);
-        close_counted(&c);
-    }
 }
 
 static void test_an_absent_shard_is_asked_for_once(void)
@@ -308,16 +271,10 @@ static void test_a_list_of_shards_counts_for_some_time_only(void)
     close_counted(&c);
 }
 
-#define NESTED                                                                                                         \
-    "{'name':'sharding_indexed','configuration':{'chunk_shape':[16,16],'codecs':[{'name':'sharding_indexed',"          \
-    "'configuration':{'chunk_shape':[4,4],'codecs':['bytes']}}]}}"
-
 int main(void)
 {
-    RUN(test_opening_reads_nothing);
     RUN(test_a_shard_costs_its_index_once_and_its_chunks_together);
     RUN(test_rest_of_a_partly_used_chunk_needs_no_request);
-    RUN(test_far_chunks_are_asked_for_apart_locally_and_together_remotely);
     RUN(test_an_absent_shard_is_asked_for_once);
     RUN(test_an_array_with_nothing_pending_costs_what_one_costs_that_is_only_read);
     RUN(test_eight_threads_ask_for_each_index_or_whole_shard_once);

@@ -291,6 +291,20 @@ static void test_published_chunks_of_a_new_array_are_kept(void)
     small_free(&s);
 }
 
+/* Of chunks that are objects, in a store whose listings prove what is not there. */
+static void test_chunks_of_a_new_array_are_read_before_its_document_is_there(void)
+{
+    struct zs_error err;
+    char out[33] = "";
+    struct small s = small_of("['bytes']", 0);
+    s.store->is_remote = s.store->lists_all = true;
+    zs_array_set_new(s.array, ZS_ORDER_ROW_MAJOR);
+    put(&s, 0, "aaaabbbbccccddddeeeeffffgggghhhh"); /* two of them */
+    must(zs_array_read(s.array, (uint64_t[]){0}, (uint64_t[]){32}, out, &err), &err);
+    CHECK_EQ_STR(out, "aaaabbbbccccddddeeeeffffgggghhhh");
+    small_free(&s);
+}
+
 static void test_neighbours_of_a_changed_chunk_stay_byte_for_byte(void)
 {
     /* Members that our gzip would not write; the second is not even gzip, and nobody looks. */
@@ -591,6 +605,7 @@ int main(void)
     RUN(test_a_shard_appears_when_all_its_chunks_came_and_others_at_flush);
     RUN(test_chunks_of_nothing_but_fill_are_not_stored);
     RUN(test_published_chunks_of_a_new_array_are_kept);
+    RUN(test_chunks_of_a_new_array_are_read_before_its_document_is_there);
     RUN(test_neighbours_of_a_changed_chunk_stay_byte_for_byte);
     RUN(test_a_shard_is_the_same_however_many_threads_encode_it);
     RUN(test_more_shards_than_may_be_open_are_all_written);

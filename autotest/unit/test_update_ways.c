@@ -113,28 +113,6 @@ static void test_appending_leaves_all_old_bytes_where_they_are(void)
     }
 }
 
-static void test_dead_bytes_never_are_more_than_half_of_a_shard(void)
-{
-    struct zs_node *node = node_of(SHARD("'bytes'", ""));
-    struct zs_store *store = memory_store();
-    uint16_t model[SIDE * SIDE];
-    int rewritten = 0;
-    uint64_t rng = 3, last = 0;
-    fill(store, node, GRID * GRID, model);
-    for (int i = 0; i < 200; i++) {
-        update_chunk(store, node, ZS_UPDATE_APPEND, (int)rng_below(&rng, GRID * GRID), model, (uint16_t)(100 + i));
-        struct zs_buffer now = get_object(store, "a/c/0/0");
-        CHECK(now.size <= 2 * (GRID * GRID * (CHUNK * CHUNK * 2 + 16) + 4) + 1);
-        rewritten += now.size < last;
-        last = now.size;
-        zs_buffer_free(&now);
-    }
-    CHECK(rewritten > 3);
-    check_content(store, node, model);
-    zs_store_free(store);
-    zs_node_free(node);
-}
-
 static void test_in_place_no_other_byte_changes(void)
 {
     static const char *const layouts[] = {SHARD("'bytes'", ""), SHARD("'bytes','crc32c'", START)};
@@ -518,7 +496,6 @@ static void test_hard_linked_files_are_not_changed_in_place(void)
 int main(void)
 {
     RUN(test_appending_leaves_all_old_bytes_where_they_are);
-    RUN(test_dead_bytes_never_are_more_than_half_of_a_shard);
     RUN(test_in_place_no_other_byte_changes);
     RUN(test_journal_then_chunks_then_index_are_flushed_in_order);
     RUN(test_shard_that_cannot_be_changed_is_rewritten);

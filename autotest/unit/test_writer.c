@@ -151,17 +151,6 @@ static void test_a_chunk_replaced_before_the_end_leaves_no_trace(void)
         finish(w);
         check_shard(store, level, ZS_ORDER_ROW_MAJOR, chunks);
         zs_store_free(store);
-
-        store = memory_store(); /* the same where the order needs no copy */
-        w = writer_of(store, level, ZS_ORDER_ROW_MAJOR);
-        memset(chunks, 0, sizeof chunks);
-        put(w, 1, "first thought");
-        put(w, 1, "second thought");
-        put(w, 2, "kept");
-        chunks[1] = "second thought", chunks[2] = "kept";
-        finish(w);
-        check_shard(store, level, ZS_ORDER_ROW_MAJOR, chunks);
-        zs_store_free(store);
     }
 }
 
@@ -204,39 +193,6 @@ static void test_chunks_that_were_not_put_stay_byte_for_byte(void)
         }
         zs_store_free(store);
     }
-}
-
-static void test_a_corrupt_neighbour_is_not_copied_and_the_object_is_named(void)
-{
-    struct zs_error err = {""};
-    const struct levels levels = levels_of(false);
-    const struct zs_level *level = levels.of;
-    struct zs_store *store = memory_store();
-    struct zs_shard_writer *w = writer_of(store, level, ZS_ORDER_ROW_MAJOR);
-    put(w, 2, "x");
-    finish(w);
-    struct zs_buffer before = get_object(store, "s");
-    struct zs_object *object = NULL;
-    must(zs_object_open(store, "s", &object, &err), &err);
-    struct zs_shard_index *base = zs_shard_index_alloc(level);
-    base->shard_size = zs_object_size(object);
-    memset(base->entries, 0xFF, 32 * CHUNKS / 2);
-    base->entries[4] = 100000; /* behind the end */
-    base->entries[5] = 1;
-    must(zs_shard_writer_create(store, "s", level, ZS_ORDER_ROW_MAJOR, &w, &err), &err);
-    must(zs_shard_writer_base(w, ZS_ORDER_ROW_MAJOR, base, object, &err), &err);
-    put(w, 7, "y");
-    bool is_lost = true;
-    CHECK(zs_shard_writer_publish(w, ZS_UPDATE_REWRITE, false, &is_lost, &err) == ZS_CORRUPT);
-    CHECK(!is_lost);
-    zs_shard_writer_free(w);
-    CHECK_CONTAINS(err.message, "memory/s");
-    CHECK_CONTAINS(err.message, "entry 2");
-    struct zs_buffer after = get_object(store, "s");
-    CHECK(before.size == after.size && memcmp(before.data, after.data, before.size) == 0);
-    zs_buffer_free(&before);
-    zs_buffer_free(&after);
-    zs_store_free(store);
 }
 
 /* A write that failed may have left some of its bytes: nothing that stands behind them may become a shard. What was put
@@ -310,7 +266,6 @@ int main(void)
     RUN(test_chunks_in_any_order_become_a_shard_in_the_wanted_one);
     RUN(test_a_chunk_replaced_before_the_end_leaves_no_trace);
     RUN(test_chunks_that_were_not_put_stay_byte_for_byte);
-    RUN(test_a_corrupt_neighbour_is_not_copied_and_the_object_is_named);
     RUN(test_after_a_failed_write_only_earlier_chunks_are_published);
     return check_result();
 }

@@ -342,10 +342,16 @@ static int by_shards(const void *x, const void *y)
     return (p > q) - (p < q);
 }
 
-/* Locates chunks, by another index where the shard was replaced since its own was read. */
-static enum zs_status locate(struct locator *locator, struct zs_location **locations, size_t n, struct zs_error *err)
+enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations, size_t n, bool is_by_index,
+                         struct zs_pins *pins, bool *is_replaced, struct zs_error *err)
 {
-    struct zs_array *array = locator->array;
+    struct locator locator = {.array = array, .pins = pins, .is_by_index = is_by_index};
+    const uint64_t shard = locations[0]->shard;
+    *is_replaced = false;
+    if (array->store->lists_all && zs_is_known_empty(array, shard)) {
+        mark(locations, n, ZS_LOCATION_EMPTY);
+        return ZS_OK;
+    }
     if (array->chain.count == 1) {
         mark(locations, n, ZS_LOCATION_OBJECT);
         return ZS_OK;
@@ -354,26 +360,11 @@ static enum zs_status locate(struct locator *locator, struct zs_location **locat
         sorting = array;
         qsort(locations, n, sizeof *locations, by_shards);
     }
-    for (int turn = 0;; turn++) {
-        locator->is_stale = false;
-        const enum zs_status status = locate_in_shard(locator, 0, NULL, locations, n, err);
-        if (status == ZS_OK || turn == ZS_STALE_RETRIES ||
-            (!locator->is_stale && !zs_shard_is_overtaken(array, locations[0]->shard)))
-            return status;
-        zs_shard_refresh(array, locations[0]->shard);
+    const enum zs_status status = locate_in_shard(&locator, 0, NULL, locations, n, err);
+    if (status != ZS_OK) {
+        *is_replaced = locator.is_stale || zs_shard_is_overtaken(array, shard);
+        return status;
     }
-}
-
-enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations, size_t n, bool is_by_index,
-                         struct zs_pins *pins, struct zs_error *err)
-{
-    struct locator locator = {.array = array, .pins = pins, .is_by_index = is_by_index};
-    const uint64_t shard = locations[0]->shard;
-    if (array->store->lists_all && zs_is_known_empty(array, shard)) {
-        mark(locations, n, ZS_LOCATION_EMPTY);
-        return ZS_OK;
-    }
-    ZS_TRY(locate(&locator, locations, n, err));
     if (array->store->lists_all && locations[0]->kind == ZS_LOCATION_EMPTY && zs_is_known_empty(array, shard))
         zs_shard_list_note_missed(array);
     return ZS_OK;

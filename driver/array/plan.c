@@ -252,9 +252,12 @@ static enum zs_status locate_shard(void *ctx, size_t item, struct zs_error *err)
         else
             locations[n++] = &planned->where;
     }
-    const enum zs_status status = n > 0 ? zs_locate(plan->array, locations, n, false, &shard->pins, err) : ZS_OK;
+    bool is_replaced = false;
+    const uint64_t number = plan->chunks[shard->first_chunk].where.shard;
+    const enum zs_status status =
+        n > 0 ? zs_locate(plan->array, locations, n, false, &shard->pins, &is_replaced, err) : ZS_OK;
     free(locations);
-    return status;
+    return is_replaced ? zs_plan_leave(plan, number, status) : status;
 }
 
 enum zs_status zs_plan_locations(struct zs_plan *plan, struct zs_error *err)

@@ -111,6 +111,10 @@ enum zs_status zs_plan_locations(struct zs_plan *plan, struct zs_error *err);
 enum zs_status zs_plan_tasks(struct zs_plan *plan, struct zs_error *err);
 void zs_plan_clear(struct zs_plan *plan);
 
+/* Notes that a shard was replaced while it was read, so that all windows are read again: ZS_OK; the last time `status`,
+ * why it failed. */
+enum zs_status zs_plan_leave(struct zs_plan *plan, uint64_t shard, enum zs_status status);
+
 /* The part of level-k chunk `number` that lies in the window: start and count in elements of the array. */
 void zs_chunk_overlap(const struct zs_array *array, int level, uint64_t number, const struct zs_window *window,
                       uint64_t *start, uint64_t *count);

@@ -321,12 +321,19 @@ static enum zs_status publish_item(void *ctx, size_t item, struct zs_error *unus
     return ZS_OK; /* the others go on */
 }
 
+/* Notes that a new array has a shard, or a chunk that is an object of its own. */
+static void note_published(struct zs_array *array, uint64_t shard)
+{
+    if (array->is_new && !zs_map_set(&array->pending->published, shard, array))
+        array->is_new = false; /* look for every shard from now on */
+}
+
 /* Drops a shard that was published, or lost. Another stays for another try. */
 static void finish(struct zs_array *array, struct zs_open_shard *shard)
 {
     struct zs_pending *pending = array->pending;
-    if (shard->status == ZS_OK && array->is_new && !zs_map_set(&pending->published, shard->number, array))
-        array->is_new = false; /* look for every shard from now on */
+    if (shard->status == ZS_OK)
+        note_published(array, shard->number);
     if (shard->is_lost)
         zs_cache_clear(array->chunks); /* some chunks were decoded from bytes that are lost now */
     if (shard->status == ZS_OK || shard->is_lost)
@@ -435,7 +442,9 @@ enum zs_status zs_pending_put(struct zs_array *array, uint64_t chunk, const void
     zs_cache_remove(array->chunks, (struct zs_cache_key){0, chunk});
     if (array->chain.count == 1) {
         ZS_TRY(check_document(array, !is_at_edge(array, chunk), err));
-        return publish_chunk(array, chunk, NULL, data, n, err);
+        ZS_TRY(publish_chunk(array, chunk, NULL, data, n, err));
+        note_published(array, chunk);
+        return ZS_OK;
     }
     ZS_TRY(zs_open_shard_get(array, chunk, &shard, err));
     ZS_TRY(zs_open_shard_ensure_writer(array, shard, err));

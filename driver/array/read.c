@@ -135,8 +135,7 @@ static enum zs_status deliver_item(struct zs_plan *plan, const struct zs_item *i
 /* A plan is run again so often, because shards were replaced meanwhile: each time takes two round trips. */
 #define MOST_TURNS 10
 
-/* Notes that a shard was replaced while it was read, so that the plan is run again; or fails. */
-static enum zs_status leave(struct zs_plan *plan, uint64_t shard, enum zs_status status)
+enum zs_status zs_plan_leave(struct zs_plan *plan, uint64_t shard, enum zs_status status)
 {
     if (plan->is_last_turn)
         return status;
@@ -175,12 +174,12 @@ static enum zs_status run_request(struct zs_plan *plan, const struct zs_range_gr
     bool is_replaced = false;
     enum zs_status status = fetch(plan->array, request, where, fetched, &is_replaced, err);
     if (status != ZS_OK)
-        return is_replaced ? leave(plan, where->shard, status) : status;
+        return is_replaced ? zs_plan_leave(plan, where->shard, status) : status;
     for (size_t i = 0; i < request->count && status == ZS_OK; i++)
         status = deliver_item(plan, &plan->items[ranges[i].tag], scratch,
                               fetched->data + (ranges[i].offset - request->offset), (size_t)ranges[i].size, err);
     is_replaced = status == ZS_CORRUPT && zs_shard_is_overtaken(plan->array, where->shard);
-    return is_replaced ? leave(plan, where->shard, status) : status;
+    return is_replaced ? zs_plan_leave(plan, where->shard, status) : status;
 }
 
 /* ---- Items without a request ---- */
@@ -349,6 +348,8 @@ static enum zs_status run_planned(struct zs_plan *plan, struct zs_error *err)
     if (plan->chunk_count == 0)
         return ZS_OK;
     ZS_TRY(zs_plan_locations(plan, err));
+    if (atomic_load(&plan->is_overtaken))
+        return ZS_OK;
     ZS_TRY(zs_plan_blocks(plan, err));
     ZS_TRY(zs_plan_tasks(plan, err));
     if (plan->is_prefetch && bytes_to_decode(plan) > plan->room)
