@@ -27,7 +27,7 @@ gdal 17432
 validate 1219
 raster 5203
 geo 9042
-array 5556
+array 5537
 shard 1758
 icechunk 1789
 codec 4582
