@@ -8,7 +8,7 @@ import pytest
 from osgeo import gdal, osr
 
 import oracle
-from stores import (GZIP, LITTLE, MULTISCALES, PROJ, SPATIAL, array_meta, convention, counting, group_meta, plain_meta, random_values, sharding,
+from stores import (GZIP, LITTLE, MULTISCALES, array_meta, convention, counting, group_meta, plain_meta, random_values, sharding,
                     spatial_proj, write_coordinate)
 from support import (as_raster, assert_pixels, fixture_path, geotransform, held_band, name_of, open_array, open_ours, peak_memory,
                      read_all, same_crs, warnings_of)
@@ -61,16 +61,6 @@ def test_spatial_and_proj_on_the_array_or_its_group(tmp_path, where):
     transform, code = spatial_proj(NORTH_UP), spatial_proj(code=UTM33)
     array, group = {"array": (both, None), "group": (None, both), "split": (transform, code)}[where]
     dataset = open_data(write_data(tmp_path, array, group))
-    assert geotransform(dataset) == NORTH_UP_GT and same_crs(dataset, UTM33)
-
-
-@pytest.mark.parametrize("registered", [
-    [convention(SPATIAL, "spatial:"), convention(PROJ, "proj:")], [convention(SPATIAL, "spatial"), convention(PROJ, "proj")],
-    [convention(PROJ, "whatever"), convention(SPATIAL)], [convention(SPATIAL.upper()), convention(PROJ.upper())],
-    {SPATIAL: {"version": "0.1.0", "name": "spatial"}, PROJ: {"version": "0.1.0"}}],
-    ids=["colon", "plain", "other", "upper case", "object"])
-def test_conventions_are_known_by_their_uuid(tmp_path, registered):
-    dataset = open_data(write_data(tmp_path, spatial_proj(NORTH_UP, UTM33, zarr_conventions=registered)))
     assert geotransform(dataset) == NORTH_UP_GT and same_crs(dataset, UTM33)
 
 
@@ -176,14 +166,12 @@ def test_a_path_in_the_attribute_of_a_group_starts_at_that_group(tmp_path, named
 
 
 @pytest.mark.parametrize("where", ["array", "group"])
-@pytest.mark.parametrize("name, wrapped", [("crs", False), ("_CRS", False), ("crs", True)])
-def test_wkt_in_an_attribute_is_the_crs_where_nothing_else_is(tmp_path, where, name, wrapped):
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_wkt_in_an_attribute_is_the_crs_where_nothing_else_is(tmp_path, where, wrapped):
     """A list of one text is that text."""
-    attributes = {name: [wkt(UTM33)] if wrapped else wkt(UTM33)}
-    expected = where == "array" or name == "crs"
+    attributes = {"crs": [wkt(UTM33)] if wrapped else wkt(UTM33)}
     path = write_data(tmp_path, attributes if where == "array" else None, attributes if where == "group" else None)
-    srs = open_data(path).GetSpatialRef()
-    assert (code_of(srs) == "32633") if expected else srs is None
+    assert code_of(open_data(path).GetSpatialRef()) == "32633"
     if where == "array":
         updated = gdal.OpenEx(name_of(path, "/data"), gdal.OF_RASTER | gdal.OF_UPDATE)
         updated.SetSpatialRef(None)

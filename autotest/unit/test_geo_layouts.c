@@ -1,5 +1,4 @@
-/* Layouts that others publish: zagg's rectilinear products, ndpyramid, empty grid mappings, conventions without a
- * UUID. */
+/* Layouts that others publish: zagg's rectilinear products, ndpyramid, empty grid mappings. */
 #include <math.h>
 
 #include "geo/crs.h"
@@ -81,12 +80,7 @@ static void test_nearer_conventions_win_over_zagg(void)
     close_store(&s);
 }
 
-/* ---- ndpyramid ---- */
-
 /* ---- Grid mappings without a word ---- */
-
-#define DEGREES_X "{'units':'degrees_east'}"
-#define DEGREES_Y "{'units':'degrees_north'}"
 
 static void test_pyramid_with_empty_grid_mappings_uses_its_entries(void)
 {
@@ -103,44 +97,10 @@ static void test_pyramid_with_empty_grid_mappings_uses_its_entries(void)
     close_store(&s);
 }
 
-/* ---- Declarations ---- */
-
-static void test_a_convention_without_a_uuid_is_known_by_its_address(void)
-{
-    static const double declared[6] = {1000, 10, 0, 2000, 0, -10}, on_axes[6] = {0, 1, 0, 4, 0, -1};
-    static const struct {
-        const char *entry;
-        bool is_spatial;
-    } entries[] = {
-        {"{'schema_url':'https://raw.githubusercontent.com/zarr-conventions/spatial/refs/tags/v0.1/schema.json'}",
-         true},
-        {"{'spec_url':'https://github.com/zarr-experimental/spatial/blob/v1/README.md','name':'x'}", true},
-        {"{'uuid':'f17cb550-5864-4468-aeb7-f3180cfb622f',"
-         "'schema_url':'https://raw.githubusercontent.com/zarr-conventions/spatial/refs/tags/v0.1/schema.json'}",
-         false},
-        {"{'schema_url':'https://example.com/spatial/schema.json'}", false},
-        {"{'name':'spatial:'}", false},
-    };
-    for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
-        struct geo_store s = {0};
-        char *group = zs_format("{'zarr_conventions':[%s]}", entries[i].entry);
-        put_group(&s, "", group);
-        put_array(&s, "t", "[4,6]", "['y','x']", "float32", "0",
-                  "{'spatial:dimensions':['y','x'],'spatial:transform':[10,0,1000,0,-10,2000]}");
-        put_axis(&s, "x", "x", 6, 0.5, 1, "{}");
-        put_axis(&s, "y", "y", 4, 3.5, -1, "{}");
-        /* What is declared is believed before coordinates, what is not after them. */
-        check_place(&s, "t", entries[i].is_spatial ? declared : on_axes, NULL);
-        close_store(&s);
-        free(group);
-    }
-}
-
 int main(void)
 {
     RUN(test_unrelated_members_named_like_those_of_zagg_are_ignored);
     RUN(test_nearer_conventions_win_over_zagg);
     RUN(test_pyramid_with_empty_grid_mappings_uses_its_entries);
-    RUN(test_a_convention_without_a_uuid_is_known_by_its_address);
     return check_result();
 }

@@ -78,27 +78,6 @@ static void test_bbox_of_a_pyramid_is_of_every_level(void)
     }
 }
 
-static void test_conventions_are_known_by_uuid_alone(void)
-{
-#define MEMBERS ",'proj:code':'EPSG:32633'," YX ",'spatial:transform':[10,0,1000,0,-10,2000]"
-    static const char *const declarations[] = {"[{'uuid':'" PROJ_UUID "','name':'proj'},{'uuid':'" SPATIAL_UUID
-                                               "','name':'spatial'}]",
-                                               "[{'uuid':'" PROJ_UUID "','name':'proj:'},{'uuid':'" SPATIAL_UUID
-                                               "','name':'spatial:','schema_url':'about:blank'}]",
-                                               "[{'uuid':'" SPATIAL_UUID "'},{'uuid':'" PROJ_UUID "'}]",
-                                               "{'" PROJ_UUID "':{'version':'0.1.0'},'" SPATIAL_UUID "':{}}"};
-    for (size_t i = 0; i < sizeof declarations / sizeof declarations[0]; i++) {
-        /* Declared they go before CF; a name alone declares nothing. */
-        char *attributes =
-            zs_format("{'zarr_conventions':%s,'gdal:geotransform':[7,1,0,7,0,-1]" MEMBERS "}", declarations[i]);
-        check_one(attributes, north_up, "32633");
-        free(attributes);
-    }
-    static const double other[6] = {7, 1, 0, 7, 0, -1};
-    check_one("{'zarr_conventions':[{'name':'spatial'}],'gdal:geotransform':[7,1,0,7,0,-1]" MEMBERS "}", other,
-              "32633");
-}
-
 static void test_scale_of_all_dimensions_and_translation_do_not_move_levels(void)
 {
     struct geo_store s = {0};
@@ -127,7 +106,6 @@ int main(void)
 {
     RUN(test_bbox_serves_where_there_is_no_transform);
     RUN(test_bbox_of_a_pyramid_is_of_every_level);
-    RUN(test_conventions_are_known_by_uuid_alone);
     RUN(test_scale_of_all_dimensions_and_translation_do_not_move_levels);
     return check_result();
 }

@@ -35,30 +35,39 @@ static const char *coordinate_units(const struct zs_search *search, bool *is_deg
     return units;
 }
 
-static void find_crs(struct zs_search *search, enum zs_priority priority)
+/* Takes the CRS of a grid mapping; where it has a name and none is read, that is remembered. */
+static void take_crs(struct zs_search *search, const struct zs_node *mapping, const char *units)
 {
-    bool in_own_group, is_degrees;
-    if (priority != ZS_STATED && priority != ZS_IMPLIED)
-        return;
-    const struct zs_node *mapping = zs_grid_mapping_find(search->hierarchy, &search->scope, &in_own_group);
-    /* An empty grid mapping counts as none. */
-    if ((priority == ZS_STATED) != (mapping != NULL && zs_json_size(mapping->attributes) > 0))
-        return;
-    const char *units = coordinate_units(search, &is_degrees), *lacks = NULL;
-    if (priority == ZS_IMPLIED)
-        mapping = zs_default_mapping_find(search->hierarchy, search->node);
-    if (mapping != NULL)
-        search->out->srs = zs_crs_from_grid_mapping(mapping->attributes, units, &lacks);
-    /* CF leaves the datum of plain longitudes and latitudes open. GDAL's netCDF driver takes WGS 84 then, and so does
-     * every reader people compare with; only where nothing declares another, not where a grid mapping could not be
-     * read. */
-    else if (is_degrees)
-        search->out->srs = zs_crs_from_epsg(4326);
-    const char *name = mapping == NULL ? NULL : zs_json_text(mapping->attributes, "grid_mapping_name", NULL);
+    const char *lacks = NULL, *name = zs_json_text(mapping->attributes, "grid_mapping_name", NULL);
+    search->out->srs = zs_crs_from_grid_mapping(mapping->attributes, units, &lacks);
     if (search->out->srs == NULL && name != NULL && strcmp(name, "healpix") != 0) /* no memory: no warning */
         search->out->no_crs =
             zs_format("/%s: its %s %s %s: no coordinate reference system is read from it", mapping->path, name,
                       lacks != NULL ? "has no" : "is no", lacks != NULL ? lacks : "projection of CF");
+}
+
+void zs_cf_find_crs(struct zs_search *search)
+{
+    bool in_own_group, is_degrees;
+    const struct zs_node *mapping = zs_grid_mapping_find(search->hierarchy, &search->scope, &in_own_group);
+    if (mapping != NULL && zs_json_size(mapping->attributes) > 0)
+        take_crs(search, mapping, coordinate_units(search, &is_degrees));
+}
+
+void zs_cf_find_implied_crs(struct zs_search *search)
+{
+    bool in_own_group, is_degrees;
+    const struct zs_node *mapping = zs_grid_mapping_find(search->hierarchy, &search->scope, &in_own_group);
+    if (mapping != NULL && zs_json_size(mapping->attributes) > 0)
+        return; /* one that could not be read is no reason to take another */
+    const char *units = coordinate_units(search, &is_degrees);
+    mapping = zs_default_mapping_find(search->hierarchy, search->node);
+    if (mapping != NULL)
+        take_crs(search, mapping, units);
+    /* CF leaves the datum of plain longitudes and latitudes open. GDAL's netCDF driver takes WGS 84 then, and so does
+     * every reader people compare with. */
+    else if (is_degrees)
+        search->out->srs = zs_crs_from_epsg(4326);
 }
 
 /* ---- Transform ---- */
@@ -96,7 +105,7 @@ static enum zs_status leave_out(struct zs_search *search, const struct zs_node *
     return search->out->no_transform != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
-static enum zs_status find_on_axes(struct zs_search *search, struct zs_error *err)
+enum zs_status zs_cf_find_transform(struct zs_search *search, struct zs_error *err)
 {
     bool in_own_group;
     const struct zs_node *mapping = zs_grid_mapping_find(search->hierarchy, &search->scope, &in_own_group);
@@ -180,11 +189,6 @@ enum zs_status zs_cf_find_geolocation(struct zs_search *search, struct zs_error 
     if (search->out->geolocation_x == NULL || search->out->geolocation_y == NULL)
         return zs_fail_memory(err);
     return ZS_OK;
-}
-
-static enum zs_status find_transform(struct zs_search *search, enum zs_priority priority, struct zs_error *err)
-{
-    return priority == ZS_STATED ? find_on_axes(search, err) : ZS_OK;
 }
 
 /* ---- Writing ---- */
@@ -376,7 +380,5 @@ const struct zs_convention zs_cf = {
     .name = "CF",
     .owned = owned,
     .georef_members = georef_members,
-    .find_transform = find_transform,
-    .find_crs = find_crs,
     .find_healpix = zs_cf_find_healpix,
 };

@@ -5,6 +5,11 @@
 #include "geo/conventions.h"
 
 extern const struct zs_convention zs_cf;
+enum zs_status zs_cf_find_transform(struct zs_search *search, struct zs_error *err);
+/* The CRS of the grid mapping variable; an empty one counts as none. */
+void zs_cf_find_crs(struct zs_search *search);
+/* That of a variable that has this driver's name and is named by no array; else WGS 84 of plain degrees. */
+void zs_cf_find_implied_crs(struct zs_search *search);
 
 /* Attributes whose words name variables that serve the array and are no pictures; NULL-terminated. */
 extern const char *const zs_cf_references[];

@@ -1,8 +1,5 @@
 #include "geo/conventions.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -16,46 +13,6 @@ const struct zs_convention *const zs_conventions[] = {
 
 #define DECLARATIONS "zarr_conventions"
 
-/* Whether an address is of a convention's repository, of whatever version. */
-static bool is_published_at(const zs_json *url, const struct zs_convention *convention)
-{
-    static const char *const owners[] = {"zarr-conventions", "zarr-experimental"};
-    const char *text;
-    char folder[64];
-    if (!zs_json_string(url, &text))
-        return false;
-    for (const char *const *name = convention->repositories; name != NULL && *name != NULL; name++)
-        for (int i = 0; i < 2; i++) {
-            snprintf(folder, sizeof folder, "/%s/%s/", owners[i], *name);
-            if (strstr(text, folder) != NULL)
-                return true;
-        }
-    return false;
-}
-
-/* Whether attributes declare the convention: `zarr_conventions` as an array of objects with a uuid, or without one with
- * an address, or as the object keyed by uuid of the first draft. */
-static bool is_declared_in(const zs_json *attributes, const struct zs_convention *convention)
-{
-    const zs_json *declared = zs_json_get(attributes, DECLARATIONS);
-    for (const zs_json *c = convention->uuid != NULL ? zs_json_first(declared) : NULL; c != NULL; c = zs_json_next(c)) {
-        const char *found = zs_json_is_object(declared) ? zs_json_name(c) : zs_json_text(c, "uuid", NULL);
-        if (found != NULL ? zs_equals_ignoring_case(found, convention->uuid)
-                          : is_published_at(zs_json_get(c, "schema_url"), convention) ||
-                                is_published_at(zs_json_get(c, "spec_url"), convention))
-            return true;
-    }
-    return false;
-}
-
-bool zs_scope_declares(const struct zs_scope *scope, const struct zs_convention *convention)
-{
-    bool is_declared = is_declared_in(scope->node->attributes, convention);
-    for (int i = 0; i < scope->groups && !is_declared; i++)
-        is_declared = is_declared_in(scope->group[i]->attributes, convention);
-    return is_declared;
-}
-
 /* Whether an entry of zarr_conventions, named `key` where they are an object, is of the convention. */
 static bool is_entry_of(const zs_json *entry, const char *key, const struct zs_convention *convention)
 {
@@ -63,7 +20,7 @@ static bool is_entry_of(const zs_json *entry, const char *key, const struct zs_c
     return uuid != NULL && strcmp(uuid, convention->uuid) == 0;
 }
 
-bool zs_convention_declare(const struct zs_convention *convention, zs_json *attributes, bool is_wanted, bool in_short)
+bool zs_convention_declare(const struct zs_convention *convention, zs_json *attributes, bool is_wanted)
 {
     const zs_json *old = zs_json_get(attributes, DECLARATIONS);
     const bool was_object = zs_json_is_object(old);
@@ -80,14 +37,8 @@ bool zs_convention_declare(const struct zs_convention *convention, zs_json *attr
     }
     if (ok && is_wanted) {
         zs_json *e = zs_json_add_object(list, NULL);
-        if (!in_short) {
-            zs_json_add_string(e, "schema_url", convention->schema_url);
-            zs_json_add_string(e, "spec_url", convention->spec_url);
-        }
         zs_json_add_string(e, "uuid", convention->uuid);
         ok = zs_json_add_string(e, "name", convention->name) != NULL;
-        if (!in_short)
-            ok = ok && zs_json_add_string(e, "description", convention->description) != NULL;
     }
     if (!ok || zs_json_size(list) == 0) {
         zs_json_free(list);

@@ -113,16 +113,6 @@ bool zs_is_overview_group(const char *name, int *factor);
 
 /* ---- The table ---- */
 
-/* How much the metadata of a convention count. All conventions are asked for what has the first priority, then all for
- * the second, and so on. Within one priority the order of the table counts. georef.h lists the result. */
-enum zs_priority {
-    ZS_DECLARED, /* by a convention that `zarr_conventions` declares, by UUID, on the array or above */
-    ZS_STATED,   /* in full, for this array, or for the level of a pyramid that it is of */
-    ZS_PARTIAL,  /* less than a transform or a CRS; or by drafts; or for a whole group */
-    ZS_IMPLIED,  /* by no member, as longitudes and latitudes imply a CRS */
-    ZS_PRIORITIES
-};
-
 /* An array whose georeferencing is looked for. */
 struct zs_search {
     struct zs_hierarchy *hierarchy;
@@ -138,22 +128,16 @@ bool zs_search_take(struct zs_search *search, const double *transform);
 
 /* One convention. What it has not is NULL. */
 struct zs_convention {
-    /* Its entry in `zarr_conventions`: readers go by the UUID, names and addresses drift. The latter only of what
-     * this driver writes. */
-    const char *uuid, *name, *schema_url, *spec_url, *description;
-    const char *const *repositories; /* of its addresses, which count where an entry has no UUID; NULL-terminated */
-    const char *prefix;        /* that all its members begin with */
+    const char *uuid, *name; /* its entry in `zarr_conventions`, of one that this driver writes */
+    const char *prefix;      /* that all its members begin with */
     const char *const *owned;  /* attributes without a prefix, no plain metadata; NULL-terminated */
     const char *const *georef_members; /* those of `owned` that georeference an array, as all with the prefix do */
 
-    /* ---- Reading. What is absent, malformed, or contradicts the array's shape is left alone; only what cannot be
-     * read fails. ---- */
+    /* ---- Reading. What is absent, malformed, or contradicts the array's shape is left alone. Transforms and CRS are
+     * read by the functions below, in the order of georef.c. ---- */
 
     /* X and Y of an array, false where it does not declare them. */
     bool (*find_axes)(const struct zs_node *node, const struct zs_scope *scope, struct zs_axes *axes);
-    /* Set the transform, and the CRS, of s->out, as far as the convention has them at this priority. */
-    enum zs_status (*find_transform)(struct zs_search *search, enum zs_priority priority, struct zs_error *err);
-    void (*find_crs)(struct zs_search *search, enum zs_priority priority);
     /* Which cells of a sphere the elements are (healpix.h), into *found, which has a sphere set; false where it
      * declares no cells. */
     bool (*find_healpix)(struct zs_hierarchy *hierarchy, const struct zs_node *node, const struct zs_scope *scope,
@@ -162,16 +146,13 @@ struct zs_convention {
     bool (*next_layout)(struct zs_layout *layout);
 };
 
-/* All conventions. Within one priority the first of them counts. Ends with NULL. */
+/* All conventions. Ends with NULL. */
 extern const struct zs_convention *const zs_conventions[];
 
-/* Whether the array of the scope or any of the groups declares the convention. */
-bool zs_scope_declares(const struct zs_scope *scope, const struct zs_convention *convention);
-
-/* Makes zarr_conventions name the convention once, or not at all, leaving the others: by all that it is published with,
- * or in_short by what readers go by, its UUID (GDAL) and name (rioxarray). The object of the first draft becomes the
- * array that readers of today look for. False without memory. */
-bool zs_convention_declare(const struct zs_convention *convention, zs_json *attributes, bool is_wanted, bool in_short);
+/* Makes zarr_conventions name the convention once, or not at all, leaving the others: by what readers go by, its UUID
+ * (GDAL) and name (rioxarray). The object of the first draft becomes the array that readers of today look for. False
+ * without memory. */
+bool zs_convention_declare(const struct zs_convention *convention, zs_json *attributes, bool is_wanted);
 
 /* Whether there are members with the convention's prefix. */
 bool zs_convention_has_members(const struct zs_convention *convention, const zs_json *members);
@@ -195,8 +176,12 @@ bool zs_set_doubles(zs_json *object, const char *name, const double *values, siz
 extern const struct zs_convention zs_dggs;
 
 /* Members of GDAL's own Zarr driver in attributes of the array (FORMATS 4.8): `_CRS`, and `gdal:geotransform` where
- * that is rotated, or of an array that names no dimensions. */
+ * that is rotated, or of an array that names no dimensions. And `crs`, a WKT that writers of xarray leave on the array
+ * or its groups. */
 extern const struct zs_convention zs_gdal_members;
+void zs_gdal_find_transform(struct zs_search *search);
+void zs_gdal_find_crs(struct zs_search *search);
+void zs_gdal_find_crs_text(struct zs_search *search);
 /* Writes those that an array has: CRS and transform; and the transform of one that names no dimensions, for which other
  * conventions ask. */
 enum zs_status zs_gdal_members_write(zs_json *attributes, const struct zs_georef_out *geo, struct zs_error *err);
@@ -205,17 +190,23 @@ extern const struct zs_convention zs_multiscales;
 
 /* OME-NGFF 0.5 (and 0.4, without `ome`): images as pyramids, coordinate transformations. */
 extern const struct zs_convention zs_ome;
+void zs_ome_find_transform(struct zs_search *search);
 
 /* `proj:` (zarr-conventions; FORMATS 4.2): the CRS. */
 extern const struct zs_convention zs_proj;
+void zs_proj_find_crs(struct zs_search *search);
+/* The `proj:epsg` of drafts, which EOPF still writes. */
+void zs_proj_find_epsg(struct zs_search *search);
 /* The CRS that they declare, released with OSRRelease(); NULL: none that can be read. */
 OGRSpatialReferenceH zs_proj_crs(const zs_json *members);
 /* Replaces all members of the convention and its drafts by those of a CRS (NULL: none), and declares it where it has
  * any. False without memory. */
-bool zs_proj_write(zs_json *attributes, OGRSpatialReferenceH srs, bool is_group);
+bool zs_proj_write(zs_json *attributes, OGRSpatialReferenceH srs);
 
 /* `spatial:` (zarr-conventions; FORMATS 4.3): dimensions, affine transform, bounding box, size. */
 extern const struct zs_convention zs_spatial;
+void zs_spatial_find_transform(struct zs_search *search);
+void zs_spatial_find_bbox(struct zs_search *search);
 #define ZS_SPATIAL_SHAPE "spatial:shape"
 #define ZS_SPATIAL_DIMENSIONS "spatial:dimensions"
 /* {rows, columns} of the level that members speak of; false where it is undeclared. */
@@ -230,5 +221,7 @@ bool zs_spatial_write_level(zs_json *entry, const struct zs_georef_out *level);
 
 /* Rectilinear products of zagg (FORMATS 7.1): `crs`, `resolution` and `bounds` of the group that holds the arrays. */
 extern const struct zs_convention zs_zagg;
+void zs_zagg_find_transform(struct zs_search *search);
+void zs_zagg_find_crs(struct zs_search *search);
 /* Whether attributes of a group are those of a product: a grid, and a CRS. */
 bool zs_zagg_is_product(const zs_json *attributes);

@@ -102,26 +102,23 @@ static OGRSpatialReferenceH from_projjson(const zs_json *object)
     return srs;
 }
 
+/* OGC's URL or URN, AUTHORITY/VERSION/CODE, is turned into a code: OSR fetches what it does not know. */
 static OGRSpatialReferenceH from_url(const char *url)
 {
-    static const char *const prefixes[] = {"http://www.opengis.net/def/crs/", "https://www.opengis.net/def/crs/",
-                                           "http://opengis.net/def/crs/", "urn:ogc:def:crs:"};
-    if (strlen(url) > 512)
+    static const char path[] = "opengis.net/def/crs/", urn[] = "urn:ogc:def:crs:";
+    const char *at = strstr(url, path);
+    if (at == NULL && strncmp(url, urn, strlen(urn)) != 0)
         return NULL;
-    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
-        const size_t n = strlen(prefixes[i]);
-        if (strncmp(url, prefixes[i], n) != 0)
-            continue;
-        if (url[0] == 'u')
-            return import_text(url, OSRSetFromUserInput);
-        /* AUTHORITY/VERSION/CODE: turned into a code, because OSRImportFromUrl() fetches what it does not know. */
-        char authority[32], version[32], code[32], text[80];
-        if (sscanf(url + n, "%31[^/]/%31[^/]/%31[^/]", authority, version, code) != 3)
-            return NULL;
-        snprintf(text, sizeof text, "%s:%s", authority, code);
-        return zs_crs_from_code(text);
-    }
-    return NULL;
+    at = at != NULL ? at + strlen(path) : url + strlen(urn);
+    const size_t authority = strcspn(at, "/:");
+    const char *code = at + strlen(at);
+    while (code > at && code[-1] != '/' && code[-1] != ':')
+        code--;
+    char text[80];
+    if (authority > 31)
+        return NULL;
+    snprintf(text, sizeof text, "%.*s:%s", (int)authority, at, code);
+    return zs_crs_from_code(text);
 }
 
 OGRSpatialReferenceH zs_crs_from_proj_string(const char *text)

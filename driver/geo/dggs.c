@@ -89,15 +89,10 @@ static bool find_healpix(struct zs_hierarchy *hierarchy, const struct zs_node *n
 }
 
 static const char *const owned[] = {DGGS, NULL};
-static const char *const repositories[] = {"dggs", NULL};
 
 const struct zs_convention zs_dggs = {
     .uuid = "7b255807-140c-42ca-97f6-7a1cfecdbc38",
     .name = "dggs",
-    .schema_url = "https://raw.githubusercontent.com/zarr-conventions/dggs/refs/tags/v1/schema.json",
-    .spec_url = "https://github.com/zarr-conventions/dggs/blob/v1/README.md",
-    .description = "Discrete Global Grid Systems convention for zarr",
-    .repositories = repositories,
     .owned = owned,
     .georef_members = owned,
     .find_healpix = find_healpix,
@@ -129,5 +124,5 @@ enum zs_status zs_write_dggs(zs_json *attributes, const struct zs_healpix *healp
     if (ok && coordinate != NULL)
         ok = zs_json_add_string(dggs, "coordinate", coordinate) != NULL &&
              zs_json_add_string(dggs, "compression", "none") != NULL;
-    return ok && zs_convention_declare(&zs_dggs, attributes, true, false) ? ZS_OK : zs_fail_memory(err);
+    return ok && zs_convention_declare(&zs_dggs, attributes, true) ? ZS_OK : zs_fail_memory(err);
 }

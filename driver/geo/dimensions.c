@@ -247,7 +247,7 @@ enum zs_status zs_array_crs_write(struct zs_hierarchy *hierarchy, const struct z
                                      err));
     is_named = is_named && is_current;
     ZS_TRY(zs_hierarchy_edit(hierarchy, node, &attributes, err));
-    if (!zs_proj_write(attributes, is_named ? NULL : srs, false))
+    if (!zs_proj_write(attributes, is_named ? NULL : srs))
         return zs_fail_memory(err);
     return is_named ? zs_write_grid_mapping_name(attributes, ZS_GRID_MAPPING, ZS_MAPPING_NAMED, err) : ZS_OK;
 }

@@ -9,28 +9,26 @@
 
 #define GEOTRANSFORM "gdal:geotransform"
 
-static void find_crs(struct zs_search *search, enum zs_priority priority)
+void zs_gdal_find_crs_text(struct zs_search *search)
 {
-    const zs_json *crs = zs_json_get(search->node->attributes, "_CRS");
     const char *text;
-    /* Writers of xarray leave it on the array or the data set. */
-    if (priority == ZS_PARTIAL && zs_json_one_text(zs_scope_inherited(&search->scope, 0, "crs"), &text))
+    if (zs_json_one_text(zs_scope_inherited(&search->scope, 0, "crs"), &text))
         search->out->srs = zs_crs_from_wkt(text);
-    if (priority != ZS_STATED)
-        return;
+}
+
+void zs_gdal_find_crs(struct zs_search *search)
+{
     static const char *const members[] = {"url", "wkt", "projjson"};
-    search->out->srs = zs_crs_from_json(crs);
+    const zs_json *crs = zs_json_get(search->node->attributes, "_CRS");
     for (int i = 0; i < 3 && search->out->srs == NULL; i++)
         search->out->srs = zs_crs_from_json(zs_json_get(crs, members[i]));
 }
 
-static enum zs_status find_transform(struct zs_search *search, enum zs_priority priority, struct zs_error *err)
+void zs_gdal_find_transform(struct zs_search *search)
 {
     double t[6];
-    (void)err;
-    if (priority == ZS_STATED && zs_json_doubles(zs_json_get(search->node->attributes, GEOTRANSFORM), t, 6))
+    if (zs_json_doubles(zs_json_get(search->node->attributes, GEOTRANSFORM), t, 6))
         (void)!zs_search_take(search, t);
-    return ZS_OK;
 }
 
 enum zs_status zs_gdal_members_write(zs_json *attributes, const struct zs_georef_out *geo, struct zs_error *err)
@@ -70,6 +68,4 @@ const struct zs_convention zs_gdal_members = {
     .name = "GDAL",
     .owned = owned,
     .georef_members = georef_members,
-    .find_transform = find_transform,
-    .find_crs = find_crs,
 };

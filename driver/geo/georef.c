@@ -44,26 +44,27 @@ static bool begin_search(struct zs_search *search, struct zs_hierarchy *hierarch
     return true;
 }
 
-static bool is_asked(const struct zs_search *search, const struct zs_convention *convention, enum zs_priority priority)
-{
-    return priority != ZS_DECLARED || zs_scope_declares(&search->scope, convention);
-}
+typedef void (*find_fn)(struct zs_search *search);
 
 static enum zs_status find_transform(struct zs_search *search, struct zs_error *err)
 {
-    for (enum zs_priority priority = 0; priority < ZS_PRIORITIES; priority++)
-        for (const struct zs_convention *const *c = zs_conventions; *c != NULL && !search->out->has_transform; c++)
-            if ((*c)->find_transform != NULL && is_asked(search, *c, priority))
-                ZS_TRY((*c)->find_transform(search, priority, err));
+    static const find_fn others[] = {zs_gdal_find_transform, zs_spatial_find_bbox, zs_ome_find_transform,
+                                     zs_zagg_find_transform};
+    zs_spatial_find_transform(search);
+    if (!search->out->has_transform)
+        ZS_TRY(zs_cf_find_transform(search, err));
+    for (size_t i = 0; i < sizeof others / sizeof others[0] && !search->out->has_transform; i++)
+        others[i](search);
     return ZS_OK;
 }
 
 static void find_crs(struct zs_search *search)
 {
-    for (enum zs_priority priority = 0; priority < ZS_PRIORITIES; priority++)
-        for (const struct zs_convention *const *c = zs_conventions; *c != NULL && search->out->srs == NULL; c++)
-            if ((*c)->find_crs != NULL && is_asked(search, *c, priority))
-                (*c)->find_crs(search, priority);
+    static const find_fn all[] = {zs_proj_find_crs,      zs_cf_find_crs,    zs_gdal_find_crs,
+                                  zs_gdal_find_crs_text, zs_proj_find_epsg, zs_zagg_find_crs,
+                                  zs_cf_find_implied_crs};
+    for (size_t i = 0; i < sizeof all / sizeof all[0] && search->out->srs == NULL; i++)
+        all[i](search);
 }
 
 static enum zs_status read_georef(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,

@@ -1,16 +1,15 @@
 /* geo/georef.h: where the pixels of an array lie: affine transform, coordinate reference system, geolocation arrays.
  *
- * Sources by their priority (conventions.h; among one priority the table in conventions.c):
- *   1. the `spatial:` and `proj:` conventions, by UUID (FORMATS 4.1-4.4): on the array, on its group, or on the
- * multiscales entry of its group or of the group above that names its group or itself;
+ * Sources by their priority (the order is in georef.c):
+ *   1. the `spatial:` and `proj:` conventions (FORMATS 4.1-4.4), which `zarr_conventions` need not name: on the array,
+ *      on its group, or on the multiscales entry of its group or of the group above that names its group or itself;
  *   2. CF: grid_mapping with one-dimensional coordinate variables or GeoTransform;
- *   3. GDAL's `_CRS` (with coordinate variables, or `gdal:geotransform`);
- *   4. members named spatial: and proj: that nothing declares;
- *   5. leftovers of older proj drafts: `proj:epsg`, and `proj:transform` with a `proj:shape` that is the array's;
- *   6. a `spatial:bbox` where there is no `spatial:transform`: north up, over the array's own shape;
- *   7. OME-NGFF scale and translation (no CRS); WGS 84 where CF coordinates are longitude and latitude in degrees and
- *      nothing else declares a CRS;
- *   8. zagg's `crs`, `resolution` and `bounds` of the group that holds the array;
+ *   3. GDAL's `_CRS` (with coordinate variables, or `gdal:geotransform`), and a WKT in `crs`;
+ *   4. leftovers of older proj drafts: `proj:epsg`;
+ *   5. a `spatial:bbox` where there is no `spatial:transform`: north up, over the array's own shape;
+ *   6. OME-NGFF scale and translation (no CRS);
+ *   7. zagg's `crs`, `resolution` and `bounds` of the group that holds the array;
+ *   8. WGS 84 where CF coordinates are longitude and latitude in degrees and nothing else declares a CRS;
  *   9. for a coarser level of a multiscales, what is known of the finest level, by the ratio of their sizes.
  * Transform and CRS are searched for apart: a `proj:code` goes well with CF coordinates (EOPF).
  * A transform beside a `spatial:shape` that is not the array's shape is left out, and so is a bbox without area. */
@@ -109,11 +108,9 @@ struct zs_georef_out {
  * CRS has an authority code that stands for it exactly) or proj:wkt2 and proj:projjson, and the zarr_conventions
  * entries, to the attributes of an array or group. Members of that kind already there are replaced or removed. With
  * pixel_is_point, spatial:registration is "node" and transform and bbox are those of pixel centres, as the convention
- * has it. A group declares the conventions in full, an array in short. Members of spatial: stay as they are with
- * keeps_transform, those of proj: with keeps_srs; the former are not written without names of dimensions, which the
- * convention wants. */
-enum zs_status zs_write_spatial_proj(zs_json *attributes, const struct zs_georef_out *geo, bool is_group,
-                                     struct zs_error *err);
+ * has it. Members of spatial: stay as they are with keeps_transform, those of proj: with keeps_srs; the former are not
+ * written without names of dimensions, which the convention wants. */
+enum zs_status zs_write_spatial_proj(zs_json *attributes, const struct zs_georef_out *geo, struct zs_error *err);
 
 /* Adds the `multiscales` convention to a group: level i has asset paths[i] (below the group), size widths[i] x
  * heights[i]; level 0 is the base, from which each level's spatial:transform follows, and each level is derived from

@@ -79,7 +79,7 @@ enum zs_status zs_georef_write_attributes(zs_json *attributes, const struct zs_g
     const bool is_cf_alone = !conventions->spatial_proj && shared->has_all;
     stated.has_transform = geo->has_transform && !is_brief && !is_cf_alone;
     stated.srs = is_cf_alone && !is_brief ? NULL : geo->srs;
-    ZS_TRY(zs_write_spatial_proj(attributes, &stated, false, err));
+    ZS_TRY(zs_write_spatial_proj(attributes, &stated, err));
     ZS_TRY(zs_gdal_members_write(attributes, geo, err));
     if (geo->srs == NULL && !geo->keeps_srs && !geo->has_transform)
         return zs_write_grid_mapping_name(attributes, conventions->mapping_name, ZS_MAPPING_NONE, err);

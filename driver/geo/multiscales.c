@@ -228,21 +228,15 @@ enum zs_status zs_write_multiscales(zs_json *group_attributes, const struct zs_g
     } else {
         zs_json_remove(group_attributes, "multiscales");
     }
-    ok = ok && zs_convention_declare(&zs_multiscales, group_attributes, levels > 0, false);
+    ok = ok && zs_convention_declare(&zs_multiscales, group_attributes, levels > 0);
     return ok ? ZS_OK : zs_fail_memory(err);
 }
 
 static const char *const owned[] = {"multiscales", NULL};
 
-static const char *const repositories[] = {"multiscales", NULL};
-
 const struct zs_convention zs_multiscales = {
     .uuid = "d35379db-88df-4056-af3a-620245f8e347",
     .name = "multiscales",
-    .schema_url = "https://raw.githubusercontent.com/zarr-conventions/multiscales/refs/tags/v1/schema.json",
-    .spec_url = "https://github.com/zarr-conventions/multiscales/blob/v1/README.md",
-    .repositories = repositories,
-    .description = "Multiscale layout of zarr datasets",
     .owned = owned,
     .next_layout = next_layout,
 };

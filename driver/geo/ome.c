@@ -72,13 +72,11 @@ static bool transform_of(const struct zs_node *node, const struct zs_scope *scop
     return false;
 }
 
-static enum zs_status find_transform(struct zs_search *search, enum zs_priority priority, struct zs_error *err)
+void zs_ome_find_transform(struct zs_search *search)
 {
     double t[6];
-    (void)err;
-    if (priority == ZS_PARTIAL && transform_of(search->node, &search->scope, search->axes, t))
+    if (transform_of(search->node, &search->scope, search->axes, t))
         (void)!zs_search_take(search, t);
-    return ZS_OK;
 }
 
 /* Images as pyramids: a list under `ome`; before 0.5 the list was the member `multiscales` itself. ndpyramid took the
@@ -160,6 +158,5 @@ static const char *const owned[] = {"ome", "omero", NULL};
 const struct zs_convention zs_ome = {
     .name = "OME-NGFF",
     .owned = owned,
-    .find_transform = find_transform,
     .next_layout = next_layout,
 };

@@ -1,13 +1,10 @@
 #include "geo/conventions.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "geo/attributes.h"
 #include "geo/variables.h"
-
-static const char *const known[] = {"dimensions", "transform", "transform_type", "bbox", "shape", "registration", NULL};
 
 bool zs_spatial_size(const zs_json *members, double size[2])
 {
@@ -28,197 +25,114 @@ static int named_dimension(const struct zs_node *node, const char *name)
     return -1;
 }
 
+/* The names that `spatial:dimensions` have for Y and X, whichever of them comes first; false without any. */
+static bool read_dimensions(const zs_json *dimensions, const char **y, const char **x)
+{
+    if (zs_json_size(dimensions) != 2 || !zs_json_string(zs_json_at(dimensions, 0), y) ||
+        !zs_json_string(zs_json_at(dimensions, 1), x))
+        return false;
+    if (zs_name_axis(*y) == 'X' && zs_name_axis(*x) == 'Y') { /* plainly written the wrong way round */
+        const char *other = *x;
+        *x = *y;
+        *y = other;
+    }
+    return true;
+}
+
 /* X and Y as the nearest dimensions that fit the array have them. */
 static bool find_axes(const struct zs_node *node, const struct zs_scope *scope, struct zs_axes *found)
 {
     for (int p = 0; p < scope->sources; p++) {
-        const zs_json *dimensions = zs_json_get(scope->source[p].members, DIMENSIONS);
-        const char *first, *second;
-        if (zs_json_size(dimensions) != 2 || !zs_json_string(zs_json_at(dimensions, 0), &first) ||
-            !zs_json_string(zs_json_at(dimensions, 1), &second))
+        const char *y_name, *x_name;
+        if (!read_dimensions(zs_json_get(scope->source[p].members, DIMENSIONS), &y_name, &x_name))
             continue;
-        int y = named_dimension(node, first), x = named_dimension(node, second);
+        const int y = named_dimension(node, y_name), x = named_dimension(node, x_name);
         if (x < 0 || y < 0 || x == y)
             continue;
-        if (zs_name_axis(first) == 'X' && zs_name_axis(second) == 'Y') { /* written the wrong way round */
-            const int other = x;
-            x = y;
-            y = other;
-        }
         *found = (struct zs_axes){x, y};
         return true;
     }
     return false;
 }
 
-/* Whether the array's X and Y are the convention's dimensions; *is_swapped when its [y, x] are our [x, y]. Members
- * without dimensions, or an array without names, are taken as they come. */
-static bool dimensions_agree(const struct zs_search *search, const zs_json *dimensions, bool *is_swapped)
-{
-    const char *x = zs_dimension_name(search->node, search->axes.x),
-               *y = zs_dimension_name(search->node, search->axes.y);
-    const char *first, *second;
-    *is_swapped = false;
-    if (x == NULL || y == NULL || !zs_json_string(zs_json_at(dimensions, 0), &first) ||
-        !zs_json_string(zs_json_at(dimensions, 1), &second))
-        return true;
-    /* The convention is [y, x]; one that is plainly written the other way round means the other way round. */
-    if (zs_name_axis(first) == 'X' && zs_name_axis(second) == 'Y') {
-        const char *other = first;
-        first = second;
-        second = other;
-    }
-    if (zs_dimension_is_of(y, first) && zs_dimension_is_of(x, second))
-        return true;
-    *is_swapped = zs_dimension_is_of(x, first) && zs_dimension_is_of(y, second);
-    return *is_swapped;
-}
-
 /* ---- Transform ---- */
 
-/* Size of the level that a group's own members speak of: theirs, or that of the base of its pyramid. */
-static bool base_size(const struct zs_search *search, const struct zs_scope_source *source, double *height,
-                      double *width)
+/* Whether the members of a source can be used: they are of this array's X and Y and of a known kind. Members without
+ * dimensions, or an array without names, are taken as they come. */
+static bool is_understood(const struct zs_search *search, int source)
 {
-    double size[2];
-    struct zs_layout layout;
-    uint64_t columns, rows;
-    if (zs_spatial_size(source->members, size)) {
-        *height = size[0];
-        *width = size[1];
-        return size[0] >= 1 && size[1] >= 1;
-    }
-    if (!zs_layout_first(source->members, &layout) ||
-        !zs_level_size(search->hierarchy, source->group, &layout.level[0], search->node, search->axes, &columns, &rows))
-        return false;
-    *height = (double)rows;
-    *width = (double)columns;
-    return true;
-}
-
-/* Whether the members of a source can be used: they are of this array's dimensions and of a known kind. */
-static bool is_understood(const struct zs_search *search, int source_index, bool *is_swapped)
-{
-    const char *text;
-    if (zs_json_string(zs_scope_inherited(&search->scope, source_index, "spatial:transform_type"), &text) &&
+    const char *text, *first, *second;
+    const char *x = zs_dimension_name(search->node, search->axes.x);
+    const char *y = zs_dimension_name(search->node, search->axes.y);
+    if (zs_json_string(zs_scope_inherited(&search->scope, source, "spatial:transform_type"), &text) &&
         strcmp(text, "affine") != 0)
         return false;
-    return dimensions_agree(search, zs_scope_inherited(&search->scope, source_index, DIMENSIONS), is_swapped);
+    return x == NULL || y == NULL ||
+           !read_dimensions(zs_scope_inherited(&search->scope, source, DIMENSIONS), &first, &second) ||
+           (zs_dimension_is_of(y, first) && zs_dimension_is_of(x, second));
 }
 
-static bool is_node(const zs_json *registration)
+/* Whether the members of a source speak of pixels as the array has them: not of another level of its pyramid, whose
+ * levels take theirs from the base (georef.c), and not of another size. */
+static bool is_of_level(const struct zs_search *search, const struct zs_scope_source *source)
 {
-    return zs_json_equals(registration, "node");
+    double shape[2];
+    if (zs_spatial_size(source->members, shape))
+        return shape[0] == (double)search->height && shape[1] == (double)search->width;
+    return !source->has_layout || source->is_base;
 }
 
-/* Takes a transform of the convention's columns and rows. */
-static bool take_transform(struct zs_search *search, double *transform, bool is_swapped, const zs_json *registration)
+static bool take_transform(struct zs_search *search, const double *transform, const zs_json *registration)
 {
-    if (is_swapped) {
-        const double t1 = transform[1], t4 = transform[4];
-        transform[1] = transform[2], transform[2] = t1;
-        transform[4] = transform[5], transform[5] = t4;
-    }
     if (!zs_search_take(search, transform))
         return false;
-    search->out->pixel_is_point = is_node(registration);
+    search->out->pixel_is_point = zs_json_equals(registration, "node");
     search->out->is_area_declared = zs_json_equals(registration, "pixel");
     return true;
 }
 
-/* Takes the transform of a source, in pixels of the array; only_scaled: those of another level, by the ratio
- * of sizes. */
-static bool take_spatial(struct zs_search *search, int source_index, bool only_scaled)
+void zs_spatial_find_transform(struct zs_search *search)
 {
-    const struct zs_scope_source *source = &search->scope.source[source_index];
-    double a[6], shape[2];
-    bool is_swapped;
-    if (!zs_json_doubles(zs_json_get(source->members, "spatial:transform"), a, 6) ||
-        !is_understood(search, source_index, &is_swapped))
-        return false;
-    const zs_json *registration = zs_scope_inherited(&search->scope, source_index, "spatial:registration");
-    double t[6] = {a[2], a[0], a[1], a[5], a[3], a[4]};
-    if (is_node(registration)) { /* to the corner of the pixel whose centre is given; in pixels of that level */
-        t[0] -= (t[1] + t[2]) / 2;
-        t[3] -= (t[4] + t[5]) / 2;
+    double a[6];
+    for (int p = 0; p < search->scope.sources && !search->out->has_transform; p++) {
+        const struct zs_scope_source *source = &search->scope.source[p];
+        if (!zs_json_doubles(zs_json_get(source->members, "spatial:transform"), a, 6) || !is_understood(search, p) ||
+            !is_of_level(search, source))
+            continue;
+        const zs_json *registration = zs_scope_inherited(&search->scope, p, "spatial:registration");
+        double t[6] = {a[2], a[0], a[1], a[5], a[3], a[4]};
+        if (zs_json_equals(registration, "node")) { /* to the corner of the pixel whose centre is given */
+            t[0] -= (t[1] + t[2]) / 2;
+            t[3] -= (t[4] + t[5]) / 2;
+        }
+        (void)!take_transform(search, t, registration);
     }
-    const double width = (double)(is_swapped ? search->height : search->width),
-                 height = (double)(is_swapped ? search->width : search->height);
-    const bool has_shape = zs_spatial_size(source->members, shape);
-    const bool is_other_level = (has_shape && (shape[0] != height || shape[1] != width)) ||
-                                (source->has_layout && !source->is_base && !has_shape);
-    if (is_other_level) {
-        double base_height, base_width;
-        if (!only_scaled || !source->has_layout || is_swapped || !base_size(search, source, &base_height, &base_width))
-            return false;
-        t[1] *= base_width / width;
-        t[4] *= base_width / width;
-        t[2] *= base_height / height;
-        t[5] *= base_height / height;
-    } else if (only_scaled) {
-        return false;
-    }
-    return take_transform(search, t, is_swapped, registration);
 }
 
-/* Takes the bounding box of a source: a raster whose north is up, all levels of a pyramid over the same
- * ground. Beside a transform a bbox is not used: where that is valid it adds nothing, else it is no better. */
-static bool take_bbox(struct zs_search *search, int source_index)
+/* Takes the bounding box of a source: a raster whose north is up, all levels of a pyramid over the same ground. Beside
+ * a transform a bbox is not used: where that is valid it adds nothing, else it is no better. */
+static bool take_bbox(struct zs_search *search, int p)
 {
-    const struct zs_scope_source *source = &search->scope.source[source_index];
-    double b[4], shape[2];
-    bool is_swapped;
-    if (!zs_json_doubles(zs_json_get(source->members, "spatial:bbox"), b, 4) ||
-        !is_understood(search, source_index, &is_swapped) ||
-        zs_json_typeof(zs_json_get(source->members, "spatial:transform")) != ZS_JSON_NULL)
+    const struct zs_scope_source *source = &search->scope.source[p];
+    const zs_json *registration = zs_scope_inherited(&search->scope, p, "spatial:registration");
+    const bool is_node = zs_json_equals(registration, "node");
+    double b[4];
+    if (!zs_json_doubles(zs_json_get(source->members, "spatial:bbox"), b, 4) || !is_understood(search, p) ||
+        zs_json_typeof(zs_json_get(source->members, "spatial:transform")) != ZS_JSON_NULL ||
+        ((is_node || !source->has_layout) && !is_of_level(search, source)))
         return false;
-    double east = b[2] - b[0], north = b[3] - b[1];
-    if (!(east > 0) || !(north > 0) || !isfinite(east) || !isfinite(north))
+    const double east = b[2] - b[0], north = b[3] - b[1], less = is_node ? 1 : 0; /* from centre to centre */
+    if (!(east > 0) || !(north > 0))
         return false;
-    const double width = (double)(is_swapped ? search->height : search->width),
-                 height = (double)(is_swapped ? search->width : search->height);
-    double of_height = height, of_width = width; /* the size that the box is of */
-    if (zs_spatial_size(source->members, shape)) {
-        if (!source->has_layout && (shape[0] != height || shape[1] != width))
-            return false;
-        of_height = shape[0];
-        of_width = shape[1];
-    } else if (source->has_layout && !source->is_base && !base_size(search, source, &of_height, &of_width)) {
-        return false;
-    }
-    const zs_json *registration = zs_scope_inherited(&search->scope, source_index, "spatial:registration");
-    if (is_node(registration)) { /* from the centres of the outermost pixels to their edges */
-        if (!(of_width > 1) || !(of_height > 1))
-            return false;
-        const double dx = east / (of_width - 1), dy = north / (of_height - 1);
-        b[0] -= dx / 2;
-        b[3] += dy / 2;
-        east += dx;
-        north += dy;
-    }
-    double t[6] = {b[0], east / width, 0, b[3], 0, -north / height};
-    return take_transform(search, t, is_swapped, registration);
+    const double dx = east / ((double)search->width - less), dy = north / ((double)search->height - less);
+    const double t[6] = {b[0] - less * dx / 2, dx, 0, b[3] + less * dy / 2, 0, -dy};
+    return take_transform(search, t, registration);
 }
 
-/* Takes the transform of the first source that has a usable one. */
-static bool take_first(struct zs_search *search, bool only_scaled)
+void zs_spatial_find_bbox(struct zs_search *search)
 {
-    for (int p = 0; p < search->scope.sources; p++)
-        if (take_spatial(search, p, only_scaled))
-            return true;
-    return false;
-}
-
-static enum zs_status find_transform(struct zs_search *search, enum zs_priority priority, struct zs_error *err)
-{
-    (void)err;
-    if (priority == ZS_DECLARED || priority == ZS_STATED)
-        (void)!take_first(search, false);
-    if (priority == ZS_STATED && !search->out->has_transform)
-        (void)!take_first(search, true);
-    for (int p = 0; priority == ZS_PARTIAL && p < search->scope.sources && !search->out->has_transform; p++)
+    for (int p = 0; p < search->scope.sources && !search->out->has_transform; p++)
         (void)!take_bbox(search, p);
-    return ZS_OK;
 }
 
 /* ---- Writing ---- */
@@ -279,36 +193,31 @@ static bool add_registration(zs_json *object, const struct zs_georef_out *geo)
 }
 
 /* Replaces all members of the convention by those of `geo`; without a transform, or names of dimensions, there are
- * none. A group names those of arrays that have no names itself. */
-static bool write_members(zs_json *attributes, const struct zs_georef_out *geo, bool is_group)
+ * none. */
+static bool write_members(zs_json *attributes, const struct zs_georef_out *geo)
 {
+    static const char *const known[] = {DIMENSIONS,     "spatial:transform",    "spatial:transform_type",
+                                        "spatial:bbox", "spatial:registration", ZS_SPATIAL_SHAPE};
     if (geo->keeps_transform)
         return true;
-    const zs_json *names = is_group && geo->dim_x == NULL ? zs_json_get(attributes, DIMENSIONS) : NULL;
-    const bool is_written = geo->has_transform && (geo->dim_x != NULL || names != NULL);
-    for (const char *const *n = known; *n != NULL; n++) {
-        char name[40];
-        snprintf(name, sizeof name, "spatial:%s", *n);
-        if (!is_written || names == NULL || strcmp(name, DIMENSIONS) != 0)
-            zs_json_remove(attributes, name);
-    }
+    const bool is_written = geo->has_transform && geo->dim_x != NULL;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        zs_json_remove(attributes, known[i]);
     bool ok = true;
     if (is_written) {
         double t[6];
         convention_transform(geo, t);
-        ok = (names != NULL || add_dimensions(attributes, geo)) && add_transform(attributes, t) &&
+        ok = add_dimensions(attributes, geo) && add_transform(attributes, t) &&
              zs_json_add_string(attributes, "spatial:transform_type", "affine") != NULL &&
              add_shape(attributes, geo->height, geo->width) && add_bbox(attributes, geo, t) &&
              add_registration(attributes, geo);
     }
-    return ok && zs_convention_declare(&zs_spatial, attributes, is_written, !is_group);
+    return ok && zs_convention_declare(&zs_spatial, attributes, is_written);
 }
 
-enum zs_status zs_write_spatial_proj(zs_json *attributes, const struct zs_georef_out *geo, bool is_group,
-                                     struct zs_error *err)
+enum zs_status zs_write_spatial_proj(zs_json *attributes, const struct zs_georef_out *geo, struct zs_error *err)
 {
-    const bool ok =
-        write_members(attributes, geo, is_group) && (geo->keeps_srs || zs_proj_write(attributes, geo->srs, is_group));
+    const bool ok = write_members(attributes, geo) && (geo->keeps_srs || zs_proj_write(attributes, geo->srs));
     return ok ? ZS_OK : zs_fail_memory(err);
 }
 
@@ -336,16 +245,9 @@ bool zs_spatial_proj_is_declared(const zs_json *members)
     return zs_spatial_is_declared(members) || zs_convention_has_members(&zs_proj, members);
 }
 
-static const char *const repositories[] = {"spatial", NULL};
-
 const struct zs_convention zs_spatial = {
     .uuid = "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4",
     .name = "spatial:",
-    .schema_url = "https://raw.githubusercontent.com/zarr-conventions/spatial/refs/tags/v1/schema.json",
-    .spec_url = "https://github.com/zarr-conventions/spatial/blob/v1/README.md",
-    .repositories = repositories,
-    .description = "Spatial coordinate information",
     .prefix = "spatial:",
     .find_axes = find_axes,
-    .find_transform = find_transform,
 };

@@ -95,31 +95,22 @@ static bool transform_of(const struct zs_search *search, double *transform)
     return true;
 }
 
-static enum zs_status find_transform(struct zs_search *search, enum zs_priority priority, struct zs_error *err)
+void zs_zagg_find_transform(struct zs_search *search)
 {
     double t[6];
-    (void)err;
-    if (priority == ZS_PARTIAL && transform_of(search, t))
+    if (transform_of(search, t))
         (void)!zs_search_take(search, t);
-    return ZS_OK;
 }
 
-static OGRSpatialReferenceH crs_of(const zs_json *members)
-{
-    return zs_crs_from_json(zs_json_get(members, "crs"));
-}
-
-static void find_crs(struct zs_search *search, enum zs_priority priority)
+void zs_zagg_find_crs(struct zs_search *search)
 {
     struct grid g;
-    const struct zs_node *group = priority == ZS_PARTIAL ? grid_above(&search->scope, &g) : NULL;
+    const struct zs_node *group = grid_above(&search->scope, &g);
     if (group != NULL)
-        search->out->srs = crs_of(group->attributes);
+        search->out->srs = zs_crs_from_json(zs_json_get(group->attributes, "crs"));
 }
 
 const struct zs_convention zs_zagg = {
     .name = "zagg",
     .find_axes = find_axes,
-    .find_transform = find_transform,
-    .find_crs = find_crs,
 };

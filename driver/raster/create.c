@@ -298,7 +298,7 @@ static enum zs_status set_up(struct zs_raster *r, const struct zs_array_options 
     const struct zs_georef_out geo = georef_of(r->spec);
     if (r->spec->style == ZS_GEOREF_CF || (!geo.has_transform && geo.srs == NULL))
         return ZS_OK;
-    return zs_write_spatial_proj(zs_document_attributes(r->root), &geo, true, err);
+    return zs_write_spatial_proj(zs_document_attributes(r->root), &geo, err);
 }
 
 static char *mark_of(const char *group)

@@ -279,7 +279,7 @@ static enum zs_status write_groups(struct zs_hierarchy *h, const struct member *
         struct zs_georef_out declared = *geo;
         declared.has_transform = geo->has_transform && zs_spatial_is_declared(source->members);
         ZS_TRY(zs_hierarchy_edit(h, source->group, &attributes, err));
-        ZS_TRY(zs_write_spatial_proj(attributes, &declared, true, err));
+        ZS_TRY(zs_write_spatial_proj(attributes, &declared, err));
     }
     for (int g = 0; g < scope.groups; g++)
         ZS_TRY(write_entries(h, scope.group[g], base, geo, err));
@@ -329,7 +329,7 @@ static enum zs_status write_aside(struct zs_hierarchy *h, const struct raster *r
     for (size_t i = 0; i < r->count; i++) {
         const struct zs_georef_out at = georef_of(&r->list[i], geo);
         ZS_TRY(zs_hierarchy_edit(h, r->list[i].node, &attributes, err));
-        ZS_TRY(zs_write_spatial_proj(attributes, &at, false, err));
+        ZS_TRY(zs_write_spatial_proj(attributes, &at, err));
         ZS_TRY(zs_gdal_members_write(attributes, &at, err));
     }
     return ZS_OK;
