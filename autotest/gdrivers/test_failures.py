@@ -456,14 +456,3 @@ def test_broken_document_is_never_taken_for_an_absent_node(tmp_path, way, broken
         assert not os.path.exists(str(tmp_path / "copy.zarr"))
     if broken == "b":
         assert support.open_array(path, "/a").ReadAsArray().shape == (64, 64)
-
-
-def test_broken_geolocation_arrays_are_an_error(tmp_path):
-    path = str(tmp_path / "s.zarr")
-    oracle.write(path, group_meta())
-    oracle.write(path + "/data", array_meta((4, 6), dimension_names=["j", "i"], attributes={"coordinates": "lat lon"}), counting((4, 6)))
-    for name in ("lat", "lon"):
-        meta = array_meta((4, 6), "float64", (4, 6), [LITTLE], dimension_names=["j", "i"])
-        oracle.write("%s/%s" % (path, name), meta, np.random.default_rng(1).random((4, 6)))
-    break_object(path + "/lat/c/0/0", "short")
-    assert "s.zarr/lat/c/0/0" in error_of(support.open_array(path, "/data").GetMetadata, "GEOLOCATION")

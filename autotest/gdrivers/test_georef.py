@@ -96,12 +96,6 @@ def test_spatial_dimensions_select_rows_and_columns(tmp_path):
     assert_pixels(dataset, as_raster(array, "uint16", y=2, x=0))
 
 
-def test_a_bounding_box_serves_where_there_is_no_transform(tmp_path):
-    dataset = open_data(write_data(tmp_path, spatial_proj(None, UTM33, **{"spatial:dimensions": ["y", "x"],
-                                                                         "spatial:bbox": [500000, 4999960, 500060, 5000000]})))
-    assert geotransform(dataset) == NORTH_UP_GT
-
-
 @pytest.mark.parametrize("attributes", [
     {"spatial:bbox": [0, 0, 0, 0]}, {"spatial:transform": [1, 2, 3]}, {"spatial:transform": ["a"] * 6}, {"spatial:transform": [0] * 6},
     {"spatial:transform": NORTH_UP, "spatial:transform_type": "polynomial"}, {"spatial:bbox": "everywhere"}], ids=str)
@@ -129,13 +123,6 @@ def test_grid_mapping_is_found(tmp_path, attributes):
     write_xy(path, (500005, 10), (4999995, -10))
     dataset = open_data(path)
     assert geotransform(dataset) == pytest.approx(NORTH_UP_GT) and same_crs(dataset, UTM33)
-
-
-@pytest.mark.parametrize("member", ["crs_wkt", "spatial_ref"])
-def test_wkt_of_a_grid_mapping(tmp_path, member):
-    path = write_data(tmp_path, {"grid_mapping": "spatial_ref"})
-    write_grid_mapping(path, **{member: wkt(UTM33)})
-    assert same_crs(open_data(path), UTM33)
 
 
 @pytest.mark.parametrize("named, where", [("/crs", "crs"), ("/other/crs", "other/crs"), ("../../other/crs", "other/crs"), ("../crs: x y", "g/crs")])
@@ -387,17 +374,6 @@ def write_wide(path, width, attributes=None):
 def look(path):
     """Opens in a process of its own: (geotransform, geolocation and warnings as text, peak MB)."""
     return peak_memory(LOOK, name_of(path, "/data"))
-
-
-@pytest.mark.parametrize("chunk", [2**20, 2**29], ids=["chunks", "one chunk"])
-def test_wide_geolocation_arrays_without_chunks_take_no_memory(tmp_path, chunk):
-    shape = (4, 400000000)
-    path = write_wide(tmp_path, shape[1], {"coordinates": "lat2 lon2"})
-    for name, units in (("lat2", "degrees_north"), ("lon2", "degrees_east")):
-        meta = array_meta(shape, "float64", (1, chunk), [LITTLE], dimension_names=["y", "x"], attributes={"units": units})
-        oracle.put(path, {name + "/zarr.json": meta})
-    output, megabytes = look(path)
-    assert output.startswith("None {}") and "/lon2: too large" in output and megabytes < 200
 
 
 def test_a_coordinate_whose_chunk_is_a_bomb_is_left_out(tmp_path):

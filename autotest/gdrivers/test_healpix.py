@@ -1,6 +1,5 @@
 """HEALPix cells as a map: each place has the value of its cell, whichever way a store says what its cells are."""
 import json
-import subprocess
 
 import numpy as np
 import pytest
@@ -108,15 +107,6 @@ def test_locations_have_the_value_of_their_cell(tmp_path, places, order, scheme)
     assert np.array_equal(values_at(dataset, p["lon"], p["lat"]), cells)
 
 
-def test_gdallocationinfo_reports_the_cell_number(tmp_path, places):
-    path = put_store(tmp_path / "s.zarr", 8)
-    p = places[8]
-    some = list(range(0, PLACES, 2000))
-    text = "".join("%.17g %.17g\n" % (p["lon"][i], p["lat"][i]) for i in some)
-    done = subprocess.run(["gdallocationinfo", "-wgs84", "-valonly", name_of(path, "/v")], input=text, capture_output=True, text=True, check=True)
-    assert [int(line) for line in done.stdout.split()] == [int(p["wgs84"][i]) for i in some]
-
-
 @pytest.mark.parametrize("order", [0, 3, 8])
 def test_warped_to_longitude_and_latitude_each_pixel_has_its_cell(tmp_path, order):
     dataset = open_array(put_store(tmp_path / "s.zarr", order), "/v")
@@ -124,14 +114,6 @@ def test_warped_to_longitude_and_latitude_each_pixel_has_its_cell(tmp_path, orde
     lon, lat = np.meshgrid(np.arange(400) * 0.9 - 179.55, 89.55 - np.arange(200) * 0.9)
     assert np.array_equal(warped.ReadAsArray().ravel(), values_at(dataset, lon.ravel(), lat.ravel()))
     assert (warped.ReadAsArray() >= 0).all()
-
-
-def test_on_a_sphere_latitudes_are_those_of_the_sphere(tmp_path, places):
-    path = put_store(tmp_path / "s.zarr", 3, ellipsoid=None)
-    p = places[3]
-    dataset = open_array(path, "/v")
-    assert np.array_equal(values_at(dataset, p["lon"], p["lat"]), p["sphere"].astype("int64"))
-    assert dataset.GetSpatialRef().GetSemiMajor() == 6370997
 
 
 # ------------------------------------------------------------------------------------------------------------------ windows
@@ -256,7 +238,9 @@ def test_a_grid_mapping_of_easygems(tmp_path, places, scheme, is_named):
                       attributes={"grid_mapping": "crs"} if is_named else {})
     p = places[3]
     cells = p["sphere" if scheme == "nest" else "sphere_ring"].astype("int32")
-    assert np.array_equal(values_at(open_array(path, "/v"), p["lon"], p["lat"]), cells)
+    dataset = open_array(path, "/v")
+    assert np.array_equal(values_at(dataset, p["lon"], p["lat"]), cells)
+    assert dataset.GetSpatialRef().GetSemiMajor() == 6370997
 
 
 def test_a_grid_mapping_of_cf_113(tmp_path, places):
@@ -276,12 +260,6 @@ def test_inconsistent_healpix_attributes_open_as_one_row(tmp_path, said, length)
     path = put_store(tmp_path / "s.zarr", 3, np.arange(length, dtype="int32"), **said)
     dataset = open_array(path, "/v")
     assert (dataset.RasterXSize, dataset.RasterYSize) == (length, 1)
-
-
-@pytest.mark.parametrize("nside", [0, 7, 1 << 30, 1 << 40, -8, "8"])
-def test_invalid_nside_opens_as_one_row(tmp_path, nside):
-    path = put_mapped(tmp_path / "s.zarr", {"grid_mapping_name": "healpix", "healpix_nside": nside, "healpix_order": "nest"}, 3)
-    assert open_array(path, "/v").RasterYSize == 1
 
 
 def test_healpix_no_opens_a_row(tmp_path):
@@ -346,20 +324,6 @@ def test_cells_that_a_coordinate_lists(tmp_path, arranged, data_type):
         assert np.array_equal(dataset.ReadAsArray(x, y, width, height), whole[y:y + height, x:x + width])
 
 
-def test_listed_cells_have_their_locations(tmp_path, places):
-    order = 8
-    p = places[order]
-    stored = np.unique(p["wgs84"].astype("int64"))[::3]
-    expected = np.where(np.isin(p["wgs84"].astype("int64"), stored), p["wgs84"].astype("int64"), -1)
-    assert np.array_equal(values_at(open_array(put_cells(tmp_path / "s.zarr", order, stored), "/v"), p["lon"], p["lat"]), expected)
-
-
-def test_coordinate_of_all_cells_in_order_is_ignored(tmp_path):
-    order = 4
-    dataset = open_array(put_cells(tmp_path / "s.zarr", order, np.arange(12 * 4**order)), "/v")
-    assert np.array_equal(dataset.ReadAsArray(), plane_cells(order))
-
-
 @pytest.mark.parametrize("is_inclusive", [False, True])
 def test_ranges_of_cells(tmp_path, is_inclusive):
     order = 5
@@ -393,15 +357,6 @@ def test_compacted_cells_as_healpix_geo_writes_them(tmp_path):
 def test_compacted_cells_that_do_not_fit_are_errors(tmp_path, compacted):
     path = put_cells(tmp_path / "s.zarr", 3, np.arange(8), compacted, compression="compacted", chunk=8)
     assert "/cell_ids" in error_of(open_array(path, "/v").ReadAsArray)
-
-
-def test_mask_marks_the_listed_cells(tmp_path):
-    order = 4
-    cells = region(order)
-    path = put_cells(tmp_path / "s.zarr", order, cells)
-    put_values(path + "/u", np.ones(len(cells), "uint8"), attributes={"gdal:no_nodata": True})
-    band = held_band(open_array(path, "/u"))
-    assert np.array_equal(band.GetMaskBand().ReadAsArray(), np.where(np.isin(plane_cells(order), cells), 255, 0))
 
 
 @pytest.mark.parametrize("cells, message", [([0, 5, 12 * 4**3], "order 3 has 768 cells"), ([3, 1, 3], "cell 3 is there twice"),

@@ -2,7 +2,6 @@
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +14,6 @@ from osgeo import gdal
 
 import writers
 from support import assert_same, error_of, open_array, read_all
-from test_edits import everything
 from writing import driver, source
 
 PATH = "/vsis3/bucket/a.zarr"
@@ -172,30 +170,6 @@ def put_array(path, name):
     for key, text in {"zarr.json": json.dumps(document), "c/0": "mine"}.items():
         file = gdal.VSIFOpenL("/".join([path, name, key]), "wb")
         assert file is not None and gdal.VSIFWriteL(text, 1, len(text), file) == len(text) and gdal.VSIFCloseL(file) == 0
-
-
-@pytest.mark.parametrize("has_group, consolidated", [(True, "YES"), (False, "YES"), (False, "NO")])
-def test_arrays_of_others_in_the_group_of_a_killed_append_are_kept(tmp_path, consolidated, has_group):
-    path = str(tmp_path / "a.zarr")
-    made(3, path, CREATE_CONSOLIDATED_METADATA=consolidated)
-    for _ in kill_one(path, "127.0.0.1:1", ARRAY_NAME="w", APPEND_SUBDATASET="YES"):
-        pass
-    put_array(path, "w/precious")
-    if has_group:
-        with open(path + "/w/zarr.json", "w") as file:
-            json.dump({"zarr_format": 3, "node_type": "group"}, file)
-    os.remove(path + "/w/.unfinished")  # of a process that is gone
-    kept = lambda: {name: state for name, state in everything(path).items() if not name.endswith(".tmp")}  # noqa: E731
-    before = kept()
-    for _ in range(2):
-        assert re.search("there is a /w(/precious)? already", error_of(made, 1, path, ARRAY_NAME="w", APPEND_SUBDATASET="YES"))
-        assert kept() == before
-    made(1, path, ARRAY_NAME="other", APPEND_SUBDATASET="YES")
-    shutil.rmtree(path + "/w/precious")
-    if has_group:
-        os.remove(path + "/w/zarr.json")
-    made(1, path, 160, ARRAY_NAME="w", APPEND_SUBDATASET="YES")
-    assert_same(stored(path, "/w/w"), np.full((160, 160), 1, "uint8"))
 
 
 @pytest.mark.parametrize("consolidated", ["YES", "NO"])

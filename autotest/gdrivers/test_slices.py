@@ -47,9 +47,9 @@ def test_selection_by_dimension_name_and_value(tmp_path, choice, where):
 
 
 @pytest.mark.parametrize("choice, message", [
-    ("init_time=2026-05-01", "3 elements are 2026-05-01: 2026-05-01T00:00:00, 2026-05-01T06:00:00, 2026-05-01T12:00:00"),
-    ("init_time=2026-05-03", "the nearest are 2026-05-02T00:00:00 and 2026-05-01T12:00:00"),
-    ("level=900", "the nearest are 850 and 1000"), ("step=1", "the nearest are 0 and 3"), ("step=-3", "no element is -3"),
+    ("init_time=2026-05-01", "3 elements are 2026-05-01, the first are element 0 (2026-05-01T00:00:00) and 1 (2026-05-01T06:00:00)"),
+    ("init_time=2026-05-03", "the nearest is 2026-05-02T00:00:00"),
+    ("level=900", "the nearest is 850"), ("step=1", "the nearest is 0"), ("step=-3", "no element is -3"),
     ("step=three", "expected a number"), ("init_time=6", "expected a time"), ("init_time=2026-02-30", "expected a time"),
     ("init_time=2..1", "reversed"), ("init_time=2026-05-02..2026-05-01", "reversed"), ("step=-1..2", "ends of one kind"),
     ("step=0..5", "index 5 is out of range"), ("level=850..500", "index 850 is out of range"), ("init_time=1..2026-05-02", "ends of one kind"),
@@ -80,7 +80,7 @@ def test_text_selection_may_contain_separators(tmp_path):
     for number, text in enumerate(["a%3Ab", "c%3Dd", "%66irst", "1%2E.2", "50%25"]):
         assert_same(part(tmp_path, "site=" + text), counting((5, 2, 3))[number:number + 1], text)
     assert_same(part(tmp_path, "site=first"), counting((5, 2, 3))[:1])
-    assert "the first are a:b, c=d" in error_of(part, tmp_path, "site=A%3AB")
+    assert "the first is a:b" in error_of(part, tmp_path, "site=A%3AB")
 
 
 def test_without_coordinates_a_number_is_an_index(tmp_path):

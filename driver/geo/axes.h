@@ -42,6 +42,10 @@ enum zs_status zs_axes_find(struct zs_hierarchy *hierarchy, const struct zs_node
 struct zs_labels {
     char **values; /* `count` texts, or NULL when there is no readable coordinate variable, and no label of channels */
     size_t count;
+    /* The same as numbers that `units` counts, as GDAL's netCDF driver shows coordinates; NULL where they are no
+     * numbers, one is missing, or no data type of classic netCDF (numbers_type) holds them all. */
+    char **numbers;
+    enum zs_data_type numbers_type;
     bool are_names; /* of channels */
     char *unit; /* owned; NULL when there is none (times have none: the text has it) */
     bool is_unreadable; /* there is a variable of numbers or times, and no values to be had of it */
@@ -89,10 +93,9 @@ struct zs_selection {
  * - a time in ISO 8601, which may be shortened ("2026-05-01", "2026-05-01T00") to what but one element lies in;
  * - a number: 850, 850.0 and 8.5e2 are the same;
  * - a text, exactly.
- * Where several elements match, the one whose label (zs_labels_read()) is `text`, if one is. In a dimension without a
- * coordinate variable: the label of a channel, else an index. Reads the coordinate variable, if there is one.
- * ZS_ARGUMENT when no element matches (the message names the two nearest), or several do (it counts them and names the
- * first), or the variable cannot be read or is longer than ZS_LABELS_MAX. */
+ * In a dimension without a coordinate variable: the label of a channel, else an index. Reads the coordinate variable,
+ * if there is one. ZS_ARGUMENT when no element matches (the message names the nearest), or several do (it counts them
+ * and names the first two), or the variable cannot be read or is longer than ZS_LABELS_MAX. */
 enum zs_status zs_select_value(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, const char *text,
                                struct zs_selection *selection, struct zs_error *err);
 
@@ -127,12 +130,6 @@ const char *zs_extra_axis_attribute(char *const *attributes, const char *name);
  * is not all (scale_factor, add_offset). */
 enum zs_status zs_extra_axis_parse(const char *const *texts, size_t count, char *const *attributes,
                                    enum zs_data_type *type, void **elements, struct zs_error *err);
-
-/* Labels as numbers that `units` counts, as the netCDF driver of GDAL shows coordinates: *numbers is a list of `count`
- * texts, freed with zs_names_free(). *type is a data type of classic netCDF that holds them all, which int64 is none
- * of. ZS_INVALID when there is none, too. */
-enum zs_status zs_extra_axis_numbers(const char *const *texts, size_t count, char *const *attributes,
-                                     enum zs_data_type *type, char ***numbers, struct zs_error *err);
 
 /* Adds the attributes that a coordinate variable has to its JSON: those that speak of other variables, or of numbers as
  * they were stored elsewhere, are left out. */

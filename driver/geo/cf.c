@@ -9,9 +9,6 @@
 #include "geo/variables.h"
 #include "zarr/name.h"
 
-/* A coordinate of a type that rounds may be off by this part of a step. */
-#define ROUNDING 0.001
-
 const char *const zs_cf_references[] = {"coordinates", "grid_mapping", "bounds", NULL};
 
 /* ---- CRS ---- */
@@ -177,13 +174,6 @@ enum zs_status zs_cf_find_geolocation(struct zs_search *search, struct zs_error 
     }
     if (x == NULL || y == NULL)
         return ZS_OK;
-    bool x_blank, y_blank, x_too_large, y_too_large;
-    ZS_TRY(zs_coordinate_rows_blank(search->hierarchy, x, &x_blank, &x_too_large, err));
-    ZS_TRY(zs_coordinate_rows_blank(search->hierarchy, y, &y_blank, &y_too_large, err));
-    if (x_too_large || y_too_large)
-        ZS_TRY(leave_out(search, x_too_large ? x : y, err));
-    if (x_blank || y_blank)
-        return ZS_OK;
     search->out->geolocation_x = zs_strdup(x->path);
     search->out->geolocation_y = zs_strdup(y->path);
     if (search->out->geolocation_x == NULL || search->out->geolocation_y == NULL)
@@ -276,23 +266,6 @@ static bool is_coordinate(const struct zs_node *found, const char *name)
     return found->array != NULL && found->array->ndim == 1 && dimension != NULL && strcmp(dimension, name) == 0;
 }
 
-/* Whether the coordinate variable `own` of dimension `dim` holds the values of the transform already. */
-static enum zs_status matches_transform(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim,
-                                        const struct zs_node *own, const struct zs_georef_out *geo, bool is_x,
-                                        bool *is_match, struct zs_error *err)
-{
-    struct zs_regular_axis axis;
-    *is_match = false;
-    if (own == NULL || own != zs_coordinate_find(hierarchy, node, dim))
-        return ZS_OK;
-    ZS_TRY(zs_regular_axis_read(hierarchy, node, dim, &axis, err));
-    const double factor = zs_coordinate_factor(own, geo->srs), step = geo->transform[is_x ? 1 : 5];
-    const double first = geo->transform[is_x ? 0 : 3] + step / 2, n = (double)axis.size;
-    *is_match = axis.found && fabs(axis.first * factor - first) <= ROUNDING * fabs(step) &&
-                (axis.size == 1 || fabs(axis.step * factor - step) * n <= ROUNDING * fabs(step));
-    return ZS_OK;
-}
-
 /* Writes the values in units of the CRS, as a float64 variable. New chunks have other keys than the stored ones, which
  * stay until the new document is stored. So a writer that is killed, or cannot write all values, leaves coordinates
  * that agree with the metadata. */
@@ -325,7 +298,6 @@ static enum zs_status write_axis(struct zs_hierarchy *hierarchy, const struct zs
     const uint64_t n = is_x ? geo->width : geo->height;
     const bool is_wanted = zs_has_axes(geo) && n > 0 && !geo->keeps_transform;
     struct zs_slot slot;
-    bool is_match = geo->keeps_transform;
     *is_current = !is_wanted;
     if (!zs_is_inside_name(name) || (!is_wanted && zs_sibling(hierarchy, node, name) == NULL))
         return ZS_OK;
@@ -337,12 +309,10 @@ static enum zs_status write_axis(struct zs_hierarchy *hierarchy, const struct zs
     enum zs_status status = ZS_OK;
     *is_current = true;
     if (is_wanted)
-        status = matches_transform(hierarchy, node, dim, slot.own, geo, is_x, &is_match, err);
-    if (status == ZS_OK && is_wanted && !is_match)
         status = write_values(hierarchy, &slot, name, geo, is_x, err);
-    else if (status == ZS_OK && !is_match && slot.own != NULL)
+    else if (!geo->keeps_transform && slot.own != NULL)
         status = zs_hierarchy_remove(hierarchy, slot.path, err);
-    else if (status == ZS_OK && slot.own != NULL && is_of_other_units(slot.own, geo))
+    else if (slot.own != NULL && is_of_other_units(slot.own, geo))
         status = describe_axis(hierarchy, slot.own, geo, is_x, err);
     free(slot.path);
     return status;

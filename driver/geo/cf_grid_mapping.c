@@ -61,25 +61,16 @@ const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *hierarchy, const
     return NULL;
 }
 
-/* Lists what is in the group of `node`; *group and *nodes are freed with free(). */
-static bool list_group(struct zs_hierarchy *hierarchy, const struct zs_node *node, char **group,
-                       const struct zs_node ***nodes, size_t *count)
-{
-    *nodes = NULL;
-    *group = zs_path_parent(node->path);
-    return *group != NULL && zs_hierarchy_list(hierarchy, nodes, count, NULL) == ZS_OK;
-}
-
 const struct zs_node *zs_default_mapping_find(struct zs_hierarchy *hierarchy, const struct zs_node *node)
 {
     if (zs_hierarchy_store(hierarchy)->is_remote && !zs_hierarchy_is_consolidated(hierarchy))
         return NULL; /* a request that is for nothing nearly always */
-    const struct zs_node *found = zs_sibling(hierarchy, node, ZS_GRID_MAPPING), *other, **nodes;
-    char *group;
+    const struct zs_node *found = zs_sibling(hierarchy, node, ZS_GRID_MAPPING), *other, **nodes = NULL;
     size_t count, at = 0;
     if (found == NULL || !is_grid_mapping(found->attributes))
         return NULL;
-    if (!list_group(hierarchy, node, &group, &nodes, &count))
+    char *group = zs_path_parent(node->path);
+    if (group == NULL || zs_hierarchy_list(hierarchy, &nodes, &count, NULL) != ZS_OK)
         found = NULL;
     while (found != NULL && (other = zs_nodes_child(nodes, count, group, &at)) != NULL)
         if (zs_grid_mapping_name(other->attributes) != NULL ||
@@ -116,18 +107,12 @@ static void add_text(struct proj_text *p, const char *text)
     p->size += n > 0 ? (size_t)n : 0;
 }
 
+/* Adds a parameter, where it is absent as `otherwise`: NAN of one that CF demands. */
 static void add_parameter(struct proj_text *p, const zs_json *a, const char *proj_name, const char *cf_name,
-                          double fallback)
+                          double otherwise)
 {
-    double value;
-    add(p, proj_name, zs_number_at(a, cf_name, 0, &value) ? value : fallback);
-}
-
-/* A parameter that CF demands. */
-static void add_demanded(struct proj_text *p, const zs_json *a, const char *proj_name, const char *cf_name)
-{
-    double value;
-    if (zs_number_at(a, cf_name, 0, &value))
+    double value = otherwise;
+    if (zs_number_at(a, cf_name, 0, &value) || !isnan(otherwise))
         add(p, proj_name, value);
     else
         p->lacks = cf_name;
@@ -160,13 +145,9 @@ static void add_figure(struct proj_text *p, const zs_json *a)
 /* The angle about which a satellite scans: sweep_angle_axis, or the other one of the draft, which CF 1.9 allows. */
 static void add_sweep(struct proj_text *p, const zs_json *a)
 {
-    const char *axis;
-    bool is_x = false;
-    if (zs_json_string(zs_json_get(a, "sweep_angle_axis"), &axis))
-        is_x = zs_equals_ignoring_case(axis, "x");
-    else if (zs_json_string(zs_json_get(a, "fixed_angle_axis"), &axis))
-        is_x = zs_equals_ignoring_case(axis, "y");
-    if (is_x)
+    const bool is_y_fixed = zs_equals_ignoring_case(zs_json_text(a, "fixed_angle_axis", "x"), "y");
+    const char *sweep = zs_json_text(a, "sweep_angle_axis", is_y_fixed ? "x" : "y");
+    if (zs_equals_ignoring_case(sweep, "x"))
         add_text(p, "+sweep=x");
 }
 
@@ -213,7 +194,7 @@ static void add_meridian(struct proj_text *p, const zs_json *a, const char *proj
     for (int i = 0; i < 3 && !zs_number_at(a, cf_name, 0, &value); i++)
         if (zs_number_at(a, others[i], 0, &value))
             cf_name = others[i];
-    add_demanded(p, a, proj_name, cf_name);
+    add_parameter(p, a, proj_name, cf_name, NAN);
 }
 
 static void add_projection(struct proj_text *p, const zs_json *a, const struct projection *projection)
@@ -225,16 +206,16 @@ static void add_projection(struct proj_text *p, const zs_json *a, const struct p
     if ((takes & POLE) != 0 && has_parallel)
         add_parameter(p, a, "lat_0", "latitude_of_projection_origin", copysign(90, parallel));
     else if ((takes & (ORIGIN | POLE)) != 0)
-        add_demanded(p, a, "lat_0", "latitude_of_projection_origin");
+        add_parameter(p, a, "lat_0", "latitude_of_projection_origin", NAN);
     add_meridian(p, a, (takes & AZIMUTH) != 0 ? "lonc" : "lon_0", projection->meridian);
     if ((takes & AZIMUTH) != 0)
-        add_demanded(p, a, "alpha", "azimuth_of_central_line");
+        add_parameter(p, a, "alpha", "azimuth_of_central_line", NAN);
     if ((takes & HEIGHT) != 0) {
-        add_demanded(p, a, "h", "perspective_point_height");
+        add_parameter(p, a, "h", "perspective_point_height", NAN);
         add_sweep(p, a);
     }
     if ((takes & PARALLELS) != 0) {
-        add_demanded(p, a, "lat_1", "standard_parallel");
+        add_parameter(p, a, "lat_1", "standard_parallel", NAN);
         add(p, "lat_2", zs_number_at(a, "standard_parallel", 1, &factor) ? factor : parallel);
     }
     if ((takes & PARALLEL) != 0 && has_parallel)
@@ -262,7 +243,7 @@ static OGRSpatialReferenceH from_parameters(const zs_json *a, const char *name, 
             p.lacks = "grid_north_pole_longitude";
         add_text(&p, "+proj=ob_tran +o_proj=longlat");
         add_parameter(&p, a, "o_lon_p", "north_pole_grid_longitude", 0);
-        add_demanded(&p, a, "o_lat_p", "grid_north_pole_latitude");
+        add_parameter(&p, a, "o_lat_p", "grid_north_pole_latitude", NAN);
         add(&p, "lon_0", 180 + pole);
     } else {
         const size_t n = sizeof projections / sizeof projections[0];
@@ -471,11 +452,10 @@ static const char *const crs_members[] = {
 static bool is_mapping(const struct zs_node *found, const char *name)
 {
     (void)name;
-    uint64_t elements = 1;
-    for (int d = 0; found->array != NULL && d < found->array->ndim; d++)
-        elements = found->array->shape[d] > 1 ? 2 : elements;
-    return (found->array != NULL && elements == 1) ||
-           ((found->array == NULL || found->array->ndim < 2) && is_grid_mapping(found->attributes));
+    bool is_single = found->array != NULL;
+    for (int d = 0; is_single && d < found->array->ndim; d++)
+        is_single = found->array->shape[d] <= 1;
+    return is_single || ((found->array == NULL || found->array->ndim < 2) && is_grid_mapping(found->attributes));
 }
 
 enum zs_status zs_grid_mapping_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *name,

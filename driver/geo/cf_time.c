@@ -14,76 +14,71 @@ struct date {
     int month, day;
 };
 
-/* ---- Days of each calendar, counted from its 1970-01-01 ---- */
+/* ---- Days of each calendar, counted from its 1970-01-01; of the Julian one from the Gregorian 1970-01-01 ---- */
 
 static int64_t floor_div(int64_t a, int64_t b)
 {
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-/* Days since the Gregorian 1970-01-01 of a date of the proleptic Gregorian or the Julian calendar, in years that begin
- * in March so that the leap day is last (H. Hinnant, "chrono-compatible low-level date algorithms"). */
-static int64_t days_in(bool is_julian, struct date d)
+static bool is_leap(enum zs_calendar calendar, int64_t year)
 {
-    const int64_t year = d.year - (d.month <= 2);
-    const int64_t of_year = (153 * (d.month + (d.month > 2 ? -3 : 9)) + 2) / 5 + d.day - 1;
-    const int64_t days = year * 365 + floor_div(year, 4) + of_year - 719470;
-    return is_julian ? days : days - floor_div(year, 100) + floor_div(year, 400) + 2;
+    return calendar == ZS_CALENDAR_ALL_LEAP || (calendar == ZS_CALENDAR_JULIAN && year % 4 == 0) ||
+           (calendar == ZS_CALENDAR_GREGORIAN && year % 4 == 0 && (year % 100 != 0 || year % 400 == 0));
 }
 
-static struct date date_in(bool is_julian, int64_t days)
+/* Days before the first one of a year. */
+static int64_t days_before_year(enum zs_calendar calendar, int64_t year)
 {
-    int64_t year = 1970 + (int64_t)floor((double)days / 365.2425);
-    while (days_in(is_julian, (struct date){year + 1, 3, 1}) <= days)
-        year++;
-    while (days_in(is_julian, (struct date){year, 3, 1}) > days)
-        year--;
-    const int64_t of_year = days - days_in(is_julian, (struct date){year, 3, 1});
-    const int64_t m = (5 * of_year + 2) / 153;
-    const int month = (int)(m < 10 ? m + 3 : m - 9);
-    return (struct date){year + (month <= 2), month, (int)(of_year - (153 * m + 2) / 5 + 1)};
+    const int64_t years = year - 1970, last = year - 1;
+    switch (calendar) {
+    case ZS_CALENDAR_360_DAY:
+        return years * 360;
+    case ZS_CALENDAR_NOLEAP:
+        return years * 365;
+    case ZS_CALENDAR_ALL_LEAP:
+        return years * 366;
+    case ZS_CALENDAR_JULIAN: /* 492 leap days up to 1969; its 1970-01-01 is the Gregorian 14th */
+        return years * 365 + floor_div(last, 4) - 492 + 13;
+    default:
+        return years * 365 + floor_div(last, 4) - floor_div(last, 100) + floor_div(last, 400) - (492 - 19 + 4);
+    }
 }
 
-/* Years of one length: 365, 366 or 360 days. */
-static const int *month_ends(enum zs_calendar calendar)
+static int days_before_month(enum zs_calendar calendar, int64_t year, int month)
 {
-    static const int noleap[13] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365};
-    static const int all_leap[13] = {0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335, 366};
-    static const int thirty[13] = {0, 30, 60, 90, 120, 150, 180, 210, 240, 270, 300, 330, 360};
-    return calendar == ZS_CALENDAR_NOLEAP ? noleap : calendar == ZS_CALENDAR_ALL_LEAP ? all_leap : thirty;
+    static const int before[13] = {0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
+    return calendar == ZS_CALENDAR_360_DAY ? 30 * (month - 1)
+                                           : before[month] + (month > 2 && is_leap(calendar, year));
 }
 
 /* First day of the Gregorian calendar in the mixed one, 1582-10-15. */
 #define SWITCH_DAY ((int64_t)-141427)
 
-/* Whether the day of the Gregorian 1970-01-01 is counted from, and in which of its two calendars. */
-static bool is_leaping(enum zs_calendar calendar, int64_t gregorian_days, bool *is_julian)
-{
-    *is_julian = calendar == ZS_CALENDAR_JULIAN || (calendar == ZS_CALENDAR_STANDARD && gregorian_days < SWITCH_DAY);
-    return calendar <= ZS_CALENDAR_JULIAN;
-}
-
 static int64_t days_of(enum zs_calendar calendar, struct date d)
 {
-    bool is_julian;
-    if (is_leaping(calendar, days_in(false, d), &is_julian))
-        return days_in(is_julian, d);
-    const int *ends = month_ends(calendar);
-    return (d.year - 1970) * ends[12] + ends[d.month - 1] + d.day - 1;
+    if (calendar == ZS_CALENDAR_STANDARD) {
+        const int64_t days = days_of(ZS_CALENDAR_GREGORIAN, d);
+        return days >= SWITCH_DAY ? days : days_of(ZS_CALENDAR_JULIAN, d);
+    }
+    return days_before_year(calendar, d.year) + days_before_month(calendar, d.year, d.month) + d.day - 1;
 }
 
 static struct date date_of(enum zs_calendar calendar, int64_t days)
 {
-    bool is_julian;
-    if (is_leaping(calendar, days, &is_julian))
-        return date_in(is_julian, days);
-    const int *ends = month_ends(calendar);
-    const int64_t year = floor_div(days, ends[12]);
-    const int of_year = (int)(days - year * ends[12]);
-    int month = 1;
-    while (ends[month] <= of_year)
-        month++;
-    return (struct date){1970 + year, month, of_year - ends[month - 1] + 1};
+    if (calendar == ZS_CALENDAR_STANDARD)
+        calendar = days >= SWITCH_DAY ? ZS_CALENDAR_GREGORIAN : ZS_CALENDAR_JULIAN;
+    const double length = calendar == ZS_CALENDAR_360_DAY ? 360 : calendar == ZS_CALENDAR_ALL_LEAP ? 366 : 365.2425;
+    int64_t year = 1970 + (int64_t)floor((double)days / length);
+    while (days_before_year(calendar, year + 1) <= days)
+        year++;
+    while (days_before_year(calendar, year) > days)
+        year--;
+    const int of_year = (int)(days - days_before_year(calendar, year));
+    int month = 12;
+    while (days_before_month(calendar, year, month) > of_year)
+        month--;
+    return (struct date){year, month, of_year - days_before_month(calendar, year, month) + 1};
 }
 
 /* ---- Reading units ---- */
@@ -266,9 +261,7 @@ bool zs_cf_time_parse(const char *units, const char *calendar, struct zs_time_un
     if (units > since)
         return false;
     unit->nanoseconds = unit_length(units, (size_t)(since - units));
-    unit->seconds = (double)unit->nanoseconds / 1e9;
-    return unit->nanoseconds != 0 &&
-           parse_instant(unit->calendar, since + 7, false, &unit->epoch);
+    return unit->nanoseconds != 0 && parse_instant(unit->calendar, since + 7, false, &unit->epoch);
 }
 
 bool zs_time_count(const struct zs_time_unit *unit, const char *text, int64_t *count, double *value)
@@ -295,26 +288,23 @@ bool zs_time_count(const struct zs_time_unit *unit, const char *text, int64_t *c
     return true;
 }
 
-/* Units of datetime64, and as CF counts from numpy's epoch; `word` where CF has one of that length. */
+/* Units of datetime64, in months or nanoseconds, and as CF counts from numpy's epoch; `word` where CF has one of that
+ * length. Parts of nanoseconds occur in no store. */
 static const struct datetime_unit {
     const char *name, *since, *word;
     int64_t months, nanoseconds;
-    double seconds;
 } datetime_units[] = {
-    {"Y", "days since 1970-01-01", NULL, 12, 0, 0},
-    {"M", "days since 1970-01-01", NULL, 1, 0, 0},
-    {"W", "days since 1970-01-01", NULL, 0, 7 * SECONDS_PER_DAY * NANO, 7 * 86400.0},
-    {"D", "days since 1970-01-01", "days", 0, SECONDS_PER_DAY * NANO, 86400.0},
-    {"h", "hours since 1970-01-01", "hours", 0, 3600 * NANO, 3600.0},
-    {"m", "minutes since 1970-01-01", "minutes", 0, 60 * NANO, 60.0},
-    {"s", "seconds since 1970-01-01", "seconds", 0, NANO, 1.0},
-    {"ms", "milliseconds since 1970-01-01", "milliseconds", 0, 1000000, 1e-3},
-    {"us", "microseconds since 1970-01-01", "microseconds", 0, 1000, 1e-6},
-    {"\xce\xbcs", NULL, NULL, 0, 1000, 1e-6}, /* with a Greek mu, as the extension registry allows */
-    {"ns", "nanoseconds since 1970-01-01", "nanoseconds", 0, 1, 1e-9},
-    {"ps", NULL, NULL, 0, 0, 1e-12},
-    {"fs", NULL, NULL, 0, 0, 1e-15},
-    {"as", NULL, NULL, 0, 0, 1e-18},
+    {"Y", "days since 1970-01-01", NULL, 12, 0},
+    {"M", "days since 1970-01-01", NULL, 1, 0},
+    {"W", "days since 1970-01-01", NULL, 0, 7 * SECONDS_PER_DAY * NANO},
+    {"D", "days since 1970-01-01", "days", 0, SECONDS_PER_DAY * NANO},
+    {"h", "hours since 1970-01-01", "hours", 0, 3600 * NANO},
+    {"m", "minutes since 1970-01-01", "minutes", 0, 60 * NANO},
+    {"s", "seconds since 1970-01-01", "seconds", 0, NANO},
+    {"ms", "milliseconds since 1970-01-01", "milliseconds", 0, 1000000},
+    {"us", "microseconds since 1970-01-01", "microseconds", 0, 1000},
+    {"\xce\xbcs", "microseconds since 1970-01-01", "microseconds", 0, 1000}, /* a Greek mu, as the registry allows */
+    {"ns", "nanoseconds since 1970-01-01", "nanoseconds", 0, 1},
 };
 
 static const struct datetime_unit *datetime_unit_of(const char *name)
@@ -329,12 +319,11 @@ bool zs_datetime_unit(const char *name, int64_t scale, struct zs_time_unit *unit
 {
     const struct datetime_unit *known = datetime_unit_of(name);
     *unit = (struct zs_time_unit){.calendar = ZS_CALENDAR_GREGORIAN};
-    if (known == NULL || scale < 1 || scale > INT32_MAX) /* numpy's own bound */
+    if (known == NULL || scale < 1 || scale > INT32_MAX /* numpy's own bound */ ||
+        known->nanoseconds > INT64_MAX / scale)
         return false;
     unit->months = known->months * scale;
-    unit->seconds = known->seconds * (double)scale;
-    if (known->nanoseconds <= INT64_MAX / scale)
-        unit->nanoseconds = known->nanoseconds * scale;
+    unit->nanoseconds = known->nanoseconds * scale;
     return true;
 }
 
@@ -378,15 +367,11 @@ bool zs_instant_print(enum zs_calendar calendar, struct zs_instant instant, char
     return n > 0 && (size_t)n < capacity;
 }
 
-static bool since_epoch(const struct zs_time_unit *unit, int64_t seconds, int64_t nanoseconds,
-                        struct zs_instant *instant)
+static struct zs_instant since_epoch(const struct zs_time_unit *unit, int64_t seconds, int64_t nanoseconds)
 {
-    if (fabs((double)seconds) > MAX_SECONDS)
-        return false;
     nanoseconds += unit->epoch.nanoseconds;
-    instant->seconds = seconds + unit->epoch.seconds + floor_div(nanoseconds, NANO);
-    instant->nanoseconds = nanoseconds - floor_div(nanoseconds, NANO) * NANO;
-    return true;
+    const int64_t more = floor_div(nanoseconds, NANO);
+    return (struct zs_instant){seconds + unit->epoch.seconds + more, nanoseconds - more * NANO};
 }
 
 static bool months_since_epoch(const struct zs_time_unit *unit, int64_t count, struct zs_instant *instant)
@@ -395,40 +380,44 @@ static bool months_since_epoch(const struct zs_time_unit *unit, int64_t count, s
         return false;
     const int64_t month = count * unit->months, year = floor_div(month, 12);
     const struct date d = {1970 + year, (int)(month - year * 12) + 1, 1};
-    *instant = (struct zs_instant){days_in(false, d) * SECONDS_PER_DAY, 0};
+    *instant = (struct zs_instant){days_of(ZS_CALENDAR_GREGORIAN, d) * SECONDS_PER_DAY, 0};
     return d.year >= -9999 && d.year <= 99999;
+}
+
+/* Whether so many units are more seconds than are printed. */
+static bool is_beyond(const struct zs_time_unit *unit, double count)
+{
+    return !(fabs(count) * ((double)unit->nanoseconds / 1e9) <= MAX_SECONDS);
 }
 
 bool zs_time_instant_int(const struct zs_time_unit *unit, int64_t count, struct zs_instant *instant)
 {
     if (unit->months != 0)
         return months_since_epoch(unit, count, instant);
-    if (unit->nanoseconds == 0)
-        return zs_time_instant_double(unit, (double)count, instant);
-    if (fabs((double)count) * unit->seconds > MAX_SECONDS)
+    if (is_beyond(unit, (double)count))
         return false;
-    if (unit->nanoseconds % NANO == 0)
-        return since_epoch(unit, count * (unit->nanoseconds / NANO), 0, instant);
     /* count units = whole seconds and a rest; units that do not divide a second go through their parts. */
     const int64_t unit_seconds = unit->nanoseconds / NANO, unit_rest = unit->nanoseconds % NANO;
     const int64_t high = floor_div(count, NANO), low = count - high * NANO;
     /* high NANO unit_rest nanoseconds are high unit_rest seconds; low unit_rest fits: both are below 1e9. */
     const int64_t seconds = count * unit_seconds + high * unit_rest + low * unit_rest / NANO;
-    return since_epoch(unit, seconds, low * unit_rest % NANO, instant);
+    *instant = since_epoch(unit, seconds, low * unit_rest % NANO);
+    return true;
 }
 
 bool zs_time_instant_double(const struct zs_time_unit *unit, double count, struct zs_instant *instant)
 {
     if (unit->months != 0)
         return fabs(count) < 2e6 && months_since_epoch(unit, (int64_t)floor(count), instant);
-    if (!isfinite(count) || fabs(count) * unit->seconds > MAX_SECONDS)
+    if (is_beyond(unit, count))
         return false;
-    if (unit->nanoseconds != 0 && count == floor(count) && fabs(count) < 9e15)
+    if (count == floor(count) && fabs(count) < 9e15)
         return zs_time_instant_int(unit, (int64_t)count, instant);
-    const double seconds = count * unit->seconds, whole = floor(seconds);
+    const double seconds = count * ((double)unit->nanoseconds / 1e9), whole = floor(seconds);
     /* A double of days since 1900 is exact to a microsecond only: more decimals would be noise. */
-    double micro = floor((seconds - whole) * 1e6 + 0.5);
-    return since_epoch(unit, (int64_t)whole, (int64_t)micro * 1000, instant);
+    const double micro = floor((seconds - whole) * 1e6 + 0.5);
+    *instant = since_epoch(unit, (int64_t)whole, (int64_t)micro * 1000);
+    return true;
 }
 
 int zs_instant_compare(struct zs_instant a, struct zs_instant b)

@@ -23,9 +23,8 @@ struct zs_instant {
 
 struct zs_time_unit {
     enum zs_calendar calendar;
-    double seconds;      /* length of the unit */
-    int64_t nanoseconds; /* the same as a whole number; 0 when it is not one that int64 holds */
-    int64_t months;      /* numpy's Y and M: the unit in months (seconds is then 0) */
+    int64_t nanoseconds; /* length of the unit */
+    int64_t months;      /* numpy's Y and M: the unit in months (nanoseconds is then 0) */
     struct zs_instant epoch;
 };
 

@@ -13,9 +13,6 @@
 #include "geo/crs.h"
 #include "zarr/name.h"
 
-/* Coordinates are looked through so many at a time (8 MiB of doubles). */
-#define BLOCK ((uint64_t)1 << 20)
-
 /* Whether a coordinate variable is there and its values cannot be had, which is never the same as "has none". One whose
  * metadata are of another kind than is read here is none. */
 static bool is_failure(enum zs_status status)
@@ -73,131 +70,94 @@ enum zs_status zs_coordinate_texts(struct zs_hierarchy *hierarchy, const struct 
 }
 
 /* Opens a variable to be read; *array is NULL for one of a kind that is not read. One thread and no cache to speak of:
- * a coordinate is a chunk or two. Who reads it piece by piece has each chunk decoded once. */
-static enum zs_status open_variable(struct zs_hierarchy *hierarchy, const struct zs_node *node, bool by_pieces,
-                                    struct zs_array **array, bool *is_too_large, struct zs_error *err)
+ * a coordinate is a chunk or two, and each is decoded once. */
+static enum zs_status open_variable(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_array **array,
+                                    bool *is_too_large, struct zs_error *err)
 {
-    const struct zs_array_options options = {.threads = 1,
-                                             .cache_bytes = by_pieces ? 2 * ZS_COORDINATE_MAX_CHUNK : BLOCK};
-    *is_too_large = false;
+    const struct zs_array_options options = {.threads = 1, .cache_bytes = (size_t)1 << 20};
     *array = NULL;
     const enum zs_status status = zs_array_open_node(hierarchy, node, &options, array, err);
     if (status != ZS_OK)
         return is_failure(status) ? status : ZS_OK;
     const struct zs_array_info info = zs_array_get_info(*array);
     uint64_t bytes;
-    if (!zs_product_u64(info.chunk_shape, info.ndim, &bytes) || !zs_mul_u64(bytes, info.item_size, &bytes))
-        bytes = UINT64_MAX;
-    if (bytes > ZS_COORDINATE_MAX_CHUNK) {
-        *is_too_large = true;
+    *is_too_large = !zs_product_u64(info.chunk_shape, info.ndim, &bytes) ||
+                    !zs_mul_u64(bytes, info.item_size, &bytes) || bytes > ZS_COORDINATE_MAX_CHUNK;
+    if (*is_too_large) {
         zs_array_close(*array);
         *array = NULL;
     }
     return ZS_OK;
 }
 
-/* Reads n elements that make up the given window; *data is NULL for an array of a kind that is not read. */
-static enum zs_status read_elements(struct zs_array *array, const struct zs_node *node, const uint64_t *start,
-                                    const uint64_t *count, uint64_t n, unsigned char **data, bool *is_blank,
-                                    struct zs_error *err)
+static enum zs_status read_packing(const struct zs_node *variable, struct zs_coordinates *out, struct zs_error *err)
 {
-    const struct zs_array_meta *meta = node->array;
-    const size_t size = meta->dtype.size;
-    *data = NULL;
-    *is_blank = true;
-    if (n > ZS_COORDINATE_MAX)
-        return ZS_OK;
-    unsigned char *elements = zs_calloc((size_t)n, size);
-    ZS_TRY_MEMORY(elements, err);
-    const enum zs_status status = zs_array_read(array, start, count, elements, err);
-    if (status != ZS_OK) {
-        free(elements);
-        return is_failure(status) ? status : ZS_OK;
-    }
-    for (uint64_t i = 0; i < n && *is_blank; i++)
-        *is_blank = memcmp(elements + i * size, meta->fill_value, size) == 0;
-    *data = elements;
+    struct zs_band_properties properties;
+    ZS_TRY(zs_band_properties_read(variable, &properties, err));
+    out->is_packed = properties.has_scale || properties.has_offset;
+    out->scale = properties.has_scale ? properties.scale : 1;
+    out->offset = properties.has_offset ? properties.offset : 0;
+    /* Only an explicit _FillValue marks a coordinate as missing: 0 is a coordinate like any other. */
+    out->has_missing = properties.has_nodata && zs_json_get(variable->attributes, "_FillValue") != NULL;
+    memcpy(out->missing, properties.nodata, sizeof out->missing);
+    zs_band_properties_clear(&properties);
     return ZS_OK;
 }
 
-enum zs_status zs_coordinate_elements(struct zs_hierarchy *hierarchy, const struct zs_node *coordinate, uint64_t first,
-                                      uint64_t count, void **elements, bool *is_blank, struct zs_error *err)
+enum zs_status zs_coordinates_read(struct zs_hierarchy *hierarchy, const struct zs_node *variable,
+                                   const uint64_t *start, const uint64_t *count, struct zs_coordinates *out,
+                                   struct zs_error *err)
 {
-    *elements = NULL;
-    *is_blank = true;
-    const struct zs_array_meta *meta = coordinate->array;
-    if (meta == NULL || meta->ndim != 1 || count == 0)
+    const struct zs_array_meta *meta = variable->array;
+    struct zs_array *array = NULL;
+    *out = (struct zs_coordinates){.is_blank = true};
+    if (meta == NULL || meta->dtype.type == ZS_RAW)
         return ZS_OK;
-    if (first > meta->shape[0] || count > meta->shape[0] - first)
-        return zs_fail(err, ZS_ARGUMENT, "%s has %llu elements, asked for %llu at %llu", coordinate->path,
-                       (unsigned long long)meta->shape[0], (unsigned long long)count, (unsigned long long)first);
-    unsigned char *data = NULL;
-    struct zs_array *array;
-    bool is_too_large;
-    ZS_TRY(open_variable(hierarchy, coordinate, false, &array, &is_too_large, err));
+    out->dtype = &meta->dtype;
+    out->is_too_large = !zs_product_u64(count, meta->ndim, &out->count) || out->count > ZS_COORDINATE_MAX;
+    if (out->is_too_large || out->count == 0)
+        return ZS_OK;
+    ZS_TRY(read_packing(variable, out, err));
+    ZS_TRY(open_variable(hierarchy, variable, &array, &out->is_too_large, err));
+    if (array == NULL)
+        return ZS_OK;
+    const size_t size = meta->dtype.size;
+    out->elements = zs_calloc((size_t)out->count, size);
     const enum zs_status status =
-        array != NULL ? read_elements(array, coordinate, &first, &count, count, &data, is_blank, err) : ZS_OK;
+        out->elements != NULL ? zs_array_read(array, start, count, out->elements, err) : zs_fail_memory(err);
     zs_array_close(array);
-    *elements = data;
-    return status;
+    if (status != ZS_OK) {
+        zs_coordinates_clear(out);
+        return is_failure(status) ? status : ZS_OK;
+    }
+    for (uint64_t i = 0; i < out->count && out->is_blank; i++)
+        out->is_blank = memcmp(out->elements + i * size, meta->fill_value, size) == 0;
+    return ZS_OK;
 }
 
-enum zs_status zs_coordinate_rows_blank(struct zs_hierarchy *hierarchy, const struct zs_node *coordinate,
-                                        bool *is_blank, bool *is_too_large, struct zs_error *err)
+double zs_coordinate_at(const struct zs_coordinates *c, uint64_t index)
 {
-    const struct zs_array_meta *meta = coordinate->array;
-    *is_blank = true;
-    *is_too_large = meta != NULL && meta->ndim == 2 && meta->shape[1] > ZS_COORDINATE_MAX;
-    if (meta == NULL || meta->ndim != 2 || meta->shape[0] == 0 || *is_too_large)
-        return ZS_OK;
-    struct zs_array *array;
-    ZS_TRY(open_variable(hierarchy, coordinate, true, &array, is_too_large, err));
-    enum zs_status status = ZS_OK;
-    for (uint64_t at = 0; at < meta->shape[1] && array != NULL && *is_blank && status == ZS_OK; at += BLOCK) {
-        const uint64_t n = meta->shape[1] - at < BLOCK ? meta->shape[1] - at : BLOCK;
-        const uint64_t start[2] = {meta->shape[0] / 2, at}, count[2] = {1, n};
-        unsigned char *data;
-        status = read_elements(array, coordinate, start, count, n, &data, is_blank, err);
-        free(data);
-    }
-    zs_array_close(array);
-    return status;
+    const unsigned char *e = c->elements + index * c->dtype->size;
+    const bool is_missing = c->has_missing && memcmp(e, c->missing, c->dtype->size) == 0;
+    return is_missing ? NAN : zs_dtype_to_double(c->dtype, e) * c->scale + c->offset;
 }
 
-/* Elements of a coordinate variable as its values; NULL for a type that has none. */
-static enum zs_status values_of(const struct zs_node *coordinate, const unsigned char *elements, uint64_t count,
-                                double **values, struct zs_error *err)
+void zs_coordinates_clear(struct zs_coordinates *c)
 {
-    const struct zs_dtype *dtype = &coordinate->array->dtype;
-    *values = NULL;
-    if (dtype->type == ZS_RAW)
-        return ZS_OK;
-    struct zs_band_properties properties;
-    ZS_TRY(zs_band_properties_read(coordinate, &properties, err));
-    double *out = zs_calloc((size_t)count, sizeof *out);
-    /* Only an explicit _FillValue marks a coordinate as missing: 0 is a coordinate like any other. */
-    const bool masks = properties.has_nodata && zs_json_get(coordinate->attributes, "_FillValue") != NULL;
-    for (uint64_t i = 0; i < count && out != NULL; i++) {
-        const unsigned char *e = elements + i * dtype->size;
-        out[i] = zs_dtype_to_double(dtype, e) * (properties.has_scale ? properties.scale : 1) +
-                 (properties.has_offset ? properties.offset : 0);
-        if (masks && memcmp(e, properties.nodata, dtype->size) == 0)
-            out[i] = NAN;
-    }
-    zs_band_properties_clear(&properties);
+    free(c->elements);
+    c->elements = NULL;
+}
+
+/* Makes values of all that was read, which is cleared. */
+static enum zs_status take_values(struct zs_coordinates *read, double **values, struct zs_error *err)
+{
+    double *out = read->elements != NULL ? zs_calloc((size_t)read->count, sizeof *out) : NULL;
+    const bool is_lost = read->elements != NULL && out == NULL;
+    for (uint64_t i = 0; i < read->count && out != NULL; i++)
+        out[i] = zs_coordinate_at(read, i);
+    zs_coordinates_clear(read);
     *values = out;
-    return out != NULL ? ZS_OK : zs_fail_memory(err);
-}
-
-enum zs_status zs_coordinate_values(struct zs_hierarchy *hierarchy, const struct zs_node *coordinate, uint64_t first,
-                                    uint64_t count, double **values, bool *is_blank, struct zs_error *err)
-{
-    void *elements;
-    *values = NULL;
-    ZS_TRY(zs_coordinate_elements(hierarchy, coordinate, first, count, &elements, is_blank, err));
-    const enum zs_status status = elements != NULL ? values_of(coordinate, elements, count, values, err) : ZS_OK;
-    free(elements);
-    return status;
+    return is_lost ? zs_fail_memory(err) : ZS_OK;
 }
 
 enum zs_status zs_variable_values(struct zs_hierarchy *hierarchy, const struct zs_node *variable, uint64_t most,
@@ -205,22 +165,18 @@ enum zs_status zs_variable_values(struct zs_hierarchy *hierarchy, const struct z
 {
     static const uint64_t origin[ZS_MAX_NDIM];
     const struct zs_array_meta *meta = variable->array;
-    unsigned char *elements = NULL;
-    struct zs_array *array;
-    bool is_too_large, is_blank;
+    struct zs_coordinates read;
     uint64_t n;
     *values = NULL;
-    if (meta == NULL || !zs_product_u64(meta->shape, meta->ndim, &n) || n == 0 || n > most)
+    if (meta == NULL || !zs_product_u64(meta->shape, meta->ndim, &n) || n > most)
         return ZS_OK;
-    ZS_TRY(open_variable(hierarchy, variable, false, &array, &is_too_large, err));
-    enum zs_status status =
-        array != NULL ? read_elements(array, variable, origin, meta->shape, n, &elements, &is_blank, err) : ZS_OK;
-    zs_array_close(array);
-    if (status == ZS_OK && elements != NULL && !is_blank)
-        status = values_of(variable, elements, n, values, err);
-    free(elements);
-    return status;
+    ZS_TRY(zs_coordinates_read(hierarchy, variable, origin, meta->shape, &read, err));
+    if (read.is_blank)
+        zs_coordinates_clear(&read);
+    return take_values(&read, values, err);
 }
+
+/* ---- Regular axes ---- */
 
 /* Whether values of a coordinate variable are degrees east. */
 static bool is_longitude(const struct zs_node *coordinate)
@@ -230,32 +186,17 @@ static bool is_longitude(const struct zs_node *coordinate)
     return is_x && (is_degrees || zs_json_equals(zs_json_get(coordinate->attributes, "standard_name"), "longitude"));
 }
 
-/* A longitude so many turns on or back that it is nearest to what is expected: -179 is 181. Values that no longitude
- * has stay as they are. */
-static double nearest_turn(double longitude, double expected)
+/* Turns each longitude, which goes from 180 to -180 degrees, so often that it is next to the one before: -179 is 181
+ * behind 180. Half a turn, which is the step of a map of two columns, is none. Numbers that no longitudes are, metres
+ * perhaps, stay as they are. */
+static void unwrap(double *values, uint64_t n)
 {
-    /* Half a turn, which is the step of a map of two columns, is none. What no longitude can be are metres. */
-    const double turns = rint((expected - longitude) / 360);
-    return isfinite(turns) && fabs(longitude) <= 1080 ? longitude + 360 * turns : longitude;
-}
-
-/* Turns every longitude, which goes from 180 to -180 degrees, to lie next to the line. */
-static void unwrap(const struct zs_regular_axis *axis, double *values, uint64_t first, uint64_t n)
-{
-    for (uint64_t i = 0; i < n; i++)
-        values[i] = nearest_turn(values[i], axis->first + (double)(first + i) * axis->step);
-}
-
-/* Whether values[0..n), which are elements `first` and on of the axis, lie on its line. */
-static bool is_on_line(const struct zs_regular_axis *axis, const double *values, uint64_t first, uint64_t n,
-                       double noise)
-{
-    const double tolerance = ZS_AXIS_TOLERANCE * fabs(axis->step) + noise;
-    for (uint64_t i = 0; i < n; i++)
-        /* Negated so that NaN is off the line. */
-        if (!(fabs(values[i] - (axis->first + (double)(first + i) * axis->step)) <= tolerance))
-            return false;
-    return true;
+    if (!(fabs(values[0]) <= 1080) || !(fabs(values[n - 1]) <= 1080))
+        return;
+    for (uint64_t i = 1; i < n; i++) {
+        const double turns = rint((values[i - 1] - values[i]) / 360);
+        values[i] += isfinite(turns) ? 360 * turns : 0;
+    }
 }
 
 /* Rounding noise of one coordinate: that of its type, and of the decimals float32 writers start from. */
@@ -267,84 +208,44 @@ static double rounding_noise(const struct zs_dtype *dtype, double a, double b)
     return dtype->type == ZS_FLOAT16 ? 0x1p-10 * largest : 8 * DBL_EPSILON * largest;
 }
 
-/* Values [first, first + n) of an opened coordinate variable; NULL when it is of a kind that has none. */
-static enum zs_status read_values(struct zs_array *array, const struct zs_node *coordinate, uint64_t first, uint64_t n,
-                                  double **values, bool *is_blank, struct zs_error *err)
+/* Finds the line from end to end: single differences of float32 coordinates are mostly rounding noise. False where
+ * there is none, or a value is off it. */
+static bool find_line(struct zs_regular_axis *axis, const double *values)
 {
-    unsigned char *elements;
-    *values = NULL;
-    ZS_TRY(read_elements(array, coordinate, &first, &n, n, &elements, is_blank, err));
-    const enum zs_status status = elements != NULL ? values_of(coordinate, elements, n, values, err) : ZS_OK;
-    free(elements);
-    return status;
-}
-
-/* The line from end to end: single differences of float32 coordinates are mostly rounding noise. False where there is
- * none. */
-static bool find_line(struct zs_regular_axis *axis, double first, double last)
-{
-    axis->first = first;
-    axis->step = axis->size > 1 ? (last - first) / (double)(axis->size - 1) : 0;
-    return isfinite(first) && isfinite(axis->step) && (axis->size == 1 || axis->step != 0);
-}
-
-/* The last longitude as the first step lets expect it. */
-static double unwrap_last(const struct zs_regular_axis *axis, const double *values, uint64_t n, double last)
-{
-    if (n < 2)
-        return last;
-    return nearest_turn(last, values[0] + (nearest_turn(values[1], values[0]) - values[0]) * (double)(axis->size - 1));
-}
-
-/* Checks an axis block by block: every value must lie on the line. */
-static enum zs_status check_axis(struct zs_array *array, struct zs_regular_axis *axis, struct zs_error *err)
-{
-    const struct zs_node *c = axis->coordinate;
-    const uint64_t size = axis->size;
-    double *v, last = NAN;
-    bool is_regular = true, is_blank;
-    const bool wraps = is_longitude(c);
-    if (size > BLOCK) {
-        ZS_TRY(read_values(array, c, size - 1, 1, &v, &is_blank, err));
-        last = v != NULL ? v[0] : NAN;
-        free(v);
-    }
-    for (uint64_t at = 0; at < size && is_regular; at += BLOCK) {
-        const uint64_t n = size - at < BLOCK ? size - at : BLOCK;
-        ZS_TRY(read_values(array, c, at, n, &v, &is_blank, err));
-        if (v != NULL && size <= BLOCK)
-            last = v[n - 1];
-        if (v != NULL && wraps && at == 0)
-            last = unwrap_last(axis, v, n, last);
-        is_regular = v != NULL && (at > 0 || find_line(axis, v[0], last)) && !(is_blank && size == 1);
-        if (is_regular && wraps)
-            unwrap(axis, v, at, n);
-        is_regular = is_regular &&
-                     is_on_line(axis, v, at, n, rounding_noise(&c->array->dtype, axis->first, last));
-        free(v);
-    }
-    axis->found = is_regular;
-    return ZS_OK;
+    const uint64_t n = axis->size;
+    const double last = values[n - 1];
+    axis->first = values[0];
+    axis->step = n > 1 ? (last - axis->first) / (double)(n - 1) : 0;
+    const double tolerance = ZS_AXIS_TOLERANCE * fabs(axis->step) +
+                             rounding_noise(&axis->coordinate->array->dtype, axis->first, last);
+    bool is_line = isfinite(axis->first) && isfinite(axis->step) && (n == 1 || axis->step != 0);
+    for (uint64_t i = 0; i < n && is_line; i++)
+        is_line = fabs(values[i] - (axis->first + (double)i * axis->step)) <= tolerance; /* NaN is off the line */
+    return is_line;
 }
 
 enum zs_status zs_regular_axis_read(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim,
                                     struct zs_regular_axis *axis, struct zs_error *err)
 {
     const struct zs_node *c = zs_coordinate_find(hierarchy, node, dim);
+    struct zs_coordinates read;
+    double *values;
     memset(axis, 0, sizeof *axis);
     if (c == NULL)
         return ZS_OK;
     axis->coordinate = c;
     axis->size = node->array->shape[dim];
-    axis->is_too_large = axis->size > ZS_COORDINATE_MAX;
-    if (axis->size == 0 || axis->is_too_large)
-        return ZS_OK;
-    struct zs_array *array;
-    ZS_TRY(open_variable(hierarchy, c, true, &array, &axis->is_too_large, err));
-    const enum zs_status status = array != NULL ? check_axis(array, axis, err) : ZS_OK;
-    zs_array_close(array);
-    return status;
+    ZS_TRY(zs_coordinates_read(hierarchy, c, &(uint64_t){0}, &axis->size, &read, err));
+    axis->is_too_large = read.is_too_large;
+    ZS_TRY(take_values(&read, &values, err));
+    if (values != NULL && is_longitude(c))
+        unwrap(values, axis->size);
+    axis->found = values != NULL && !(read.is_blank && axis->size == 1) && find_line(axis, values);
+    free(values);
+    return ZS_OK;
 }
+
+/* ---- Which axis ---- */
 
 char zs_cf_axis(const zs_json *attributes, bool *is_degrees)
 {
@@ -395,43 +296,30 @@ char zs_name_axis(const char *name)
 
 /* ---- Units ---- */
 
-struct unit {
-    const char *name;
-    double size;
-};
-
-/* Spellings of udunits; also in the plural. The symbols are compared with case, as it does. */
-static bool find_unit(const struct unit *units, const char *name, double *size)
+/* Reads spellings of udunits, lengths as metres or angles as radians. */
+static bool find_unit(const char *name, bool is_angle, double *size)
 {
-    for (; units->name != NULL; units++) {
-        const size_t n = strlen(units->name);
-        char singular[32];
-        if (strlen(name) >= sizeof singular)
-            return false;
-        strcpy(singular, name);
-        if (n > 4 && strlen(name) == n + 1 && name[n] == 's')
-            singular[n] = '\0';
-        if (strcmp(singular, units->name) == 0 || (n > 4 && zs_equals_ignoring_case(singular, units->name))) {
-            *size = units->size;
+    static const struct {
+        const char *name;
+        bool is_angle;
+        double size;
+    } units[] = {{"m", false, 1},          {"metre", false, 1},        {"meter", false, 1},
+                 {"km", false, 1000},      {"kilometre", false, 1000}, {"kilometer", false, 1000},
+                 {"rad", true, 1},         {"radian", true, 1},        {"urad", true, 1e-6},
+                 {"microrad", true, 1e-6}, {"microradian", true, 1e-6}};
+    char singular[32];
+    const size_t n = strlen(name);
+    if (n == 0 || n >= sizeof singular)
+        return false;
+    strcpy(singular, name);
+    if (n > 5 && name[n - 1] == 's')
+        singular[n - 1] = '\0';
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (units[i].is_angle == is_angle && zs_equals_ignoring_case(singular, units[i].name)) {
+            *size = units[i].size;
             return true;
         }
-    }
     return false;
-}
-
-static bool find_length(const char *name, double *metres)
-{
-    static const struct unit units[] = {{"m", 1},     {"metre", 1},        {"meter", 1},
-                                        {"km", 1000}, {"kilometre", 1000}, {"kilometer", 1000},
-                                        {NULL, 0}};
-    return find_unit(units, name, metres);
-}
-
-static bool find_angle(const char *name, double *radians)
-{
-    static const struct unit units[] = {
-        {"rad", 1}, {"radian", 1}, {"urad", 1e-6}, {"microrad", 1e-6}, {"microradian", 1e-6}, {NULL, 0}};
-    return find_unit(units, name, radians);
 }
 
 /* Height of the satellite in metres, where the CRS is its view. */
@@ -463,9 +351,9 @@ double zs_coordinate_factor(const struct zs_node *coordinate, OGRSpatialReferenc
     zs_quiet_begin(&quiet);
     if (OSRIsProjected(srs))
         metres = OSRGetLinearUnits(srs, NULL);
-    if (OSRIsProjected(srs) && (units == NULL || find_angle(units, &size)) && find_height(srs, &height))
+    if (OSRIsProjected(srs) && (units == NULL || find_unit(units, true, &size)) && find_height(srs, &height))
         factor = size * height / metres;
-    else if (OSRIsProjected(srs) && units != NULL && find_length(units, &size) && (metres == 1 || metres == 1000))
+    else if (OSRIsProjected(srs) && units != NULL && find_unit(units, false, &size) && (metres == 1 || metres == 1000))
         factor = size / metres;
     zs_quiet_end(&quiet);
     return factor;

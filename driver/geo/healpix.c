@@ -131,15 +131,17 @@ static const struct zs_node *mapping_of(struct zs_hierarchy *hierarchy, const st
                                                                                                             : NULL;
 }
 
-/* Whether it is worth looking for a mapping that nothing names: that may cost a request. */
-static bool looks_like_cells(const struct zs_node *node)
+/* Whether it is worth looking at a mapping, which may cost a request: the last dimension is no X, and where nothing names
+ * the mapping it is called as those of cells are. */
+static bool may_be_cells(const struct zs_node *node)
 {
     static const char *const names[] = {"cell", "cells", "healpix_index", "value", "values", NULL};
     const char *last = zs_dimension_name(node, node->array->ndim - 1);
-    for (const char *const *name = names; *name != NULL && last != NULL; name++)
-        if (strcmp(last, *name) == 0)
-            return true;
-    return false;
+    const bool is_named = zs_grid_mapping_name(node->attributes) != NULL ||
+                          zs_json_get(node->attributes, "coordinates") != NULL;
+    if (!is_named)
+        return last != NULL && zs_is_one_of(last, names);
+    return node->array->ndim == 1 || zs_name_axis(last) == 0;
 }
 
 static bool take_scheme(const zs_json *attributes, struct zs_healpix *found)
@@ -186,25 +188,10 @@ static const struct zs_node *named_coordinate(struct zs_hierarchy *hierarchy, co
     return NULL;
 }
 
-/* Whether a mapping that is named may be one: looking at that of each raster would cost a request for nothing. */
-static bool may_be_cells(const struct zs_node *node)
-{
-    const int last = node->array->ndim - 1;
-    uint64_t quarter = node->array->shape[last];
-    if (node->array->ndim == 1 || looks_like_cells(node))
-        return true;
-    while (quarter > 12 && quarter % 4 == 0)
-        quarter /= 4;
-    return quarter == 12 && zs_name_axis(zs_dimension_name(node, last)) == 0;
-}
-
 bool zs_cf_find_healpix(struct zs_hierarchy *hierarchy, const struct zs_node *node, const struct zs_scope *scope,
                         struct zs_healpix *found)
 {
-    const bool is_named = zs_grid_mapping_name(node->attributes) != NULL ||
-                          zs_json_get(node->attributes, "coordinates") != NULL;
-    const bool may_be = is_named ? may_be_cells(node) : looks_like_cells(node);
-    const struct zs_node *mapping = may_be ? mapping_of(hierarchy, scope) : NULL;
+    const struct zs_node *mapping = may_be_cells(node) ? mapping_of(hierarchy, scope) : NULL;
     if (mapping == NULL || !take_scheme(mapping->attributes, found) || !take_order(mapping->attributes, found) ||
         !take_ellipsoid(mapping->attributes, found))
         return false;

@@ -68,33 +68,37 @@ const struct zs_node *zs_coordinate_find(struct zs_hierarchy *hierarchy, const s
 enum zs_status zs_coordinate_texts(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, uint64_t first,
                                    uint64_t count, char ***texts, struct zs_error *err);
 
-/* Budget of coordinates: the longest axis or row that is looked through, block by block, and the largest chunk that is
- * decoded for it. No raster is so wide; a longer one is left out rather than judged by samples: a wrong transform is
- * worse than none. */
-#define ZS_COORDINATE_MAX ((uint64_t)16 << 20)
+/* Budget of coordinates: most that are read of a variable, and the largest chunk that is decoded for them. No raster
+ * is so wide; a longer axis is left out rather than judged by samples: a wrong transform is worse than none. */
+#define ZS_COORDINATE_MAX ((uint64_t)8 << 20)
 #define ZS_COORDINATE_MAX_CHUNK ((uint64_t)128 << 20)
 
-/* Elements [first, first + count) of a coordinate variable, in the array's own type. *elements is freed with free() and
- * NULL when the array is of a kind that is not read (a codec that is not built in), or is beyond the budget.
- * *is_blank: no element differs from the array's fill value, which is what a store without its chunks looks like.
- * ZS_IO, ZS_CORRUPT, ZS_NO_MEMORY, ZS_CANCELLED are handed on. */
-enum zs_status zs_coordinate_elements(struct zs_hierarchy *hierarchy, const struct zs_node *coordinate, uint64_t first,
-                                      uint64_t count, void **elements, bool *is_blank, struct zs_error *err);
+/* Elements of a variable, and what its attributes say of them. */
+struct zs_coordinates {
+    const struct zs_dtype *dtype; /* borrowed from the node */
+    unsigned char *elements; /* owned, in that type; NULL for a kind that is not read (a codec that is not built in) */
+    uint64_t count;
+    bool is_too_large;    /* beyond the budget: there are no elements */
+    bool is_blank;        /* none differs from the array's fill value, as in a store without its chunks */
+    bool is_packed;       /* by scale and offset */
+    double scale, offset;
+    bool has_missing; /* missing elements are as `missing` */
+    unsigned char missing[ZS_MAX_ITEM_SIZE];
+};
 
-/* Like zs_coordinate_elements(), as doubles, scale_factor and add_offset applied, _FillValue as NaN; 64-bit integers
- * are rounded to double. */
-enum zs_status zs_coordinate_values(struct zs_hierarchy *hierarchy, const struct zs_node *coordinate, uint64_t first,
-                                    uint64_t count, double **values, bool *is_blank, struct zs_error *err);
+/* Reads the window [start, start + count) of a variable of any rank. ZS_IO, ZS_CORRUPT, ZS_NO_MEMORY, ZS_CANCELLED are
+ * handed on; there is nothing to be cleared then. */
+enum zs_status zs_coordinates_read(struct zs_hierarchy *hierarchy, const struct zs_node *variable,
+                                   const uint64_t *start, const uint64_t *count, struct zs_coordinates *out,
+                                   struct zs_error *err);
+void zs_coordinates_clear(struct zs_coordinates *coordinates);
+/* A value, unpacked; NaN for a missing one. 64-bit integers are rounded to double. */
+double zs_coordinate_at(const struct zs_coordinates *coordinates, uint64_t index);
 
 /* All values of a variable of any rank, in row-major order. *values is freed with free(), and NULL for one of more than
- * `most` elements, for one that is blank, and where zs_coordinate_values() gives none. */
+ * `most` elements, for one that is blank, and where there are no elements. Fails as zs_coordinates_read() does. */
 enum zs_status zs_variable_values(struct zs_hierarchy *hierarchy, const struct zs_node *variable, uint64_t most,
                                   double **values, struct zs_error *err);
-/* Whether the middle row of a two-dimensional coordinate variable is nothing but fill value, or of a kind that is not
- * read: then it is no geolocation. Rows at the edge of a swath may well be missing. *is_too_large: it was not looked
- * at, and counts as blank. */
-enum zs_status zs_coordinate_rows_blank(struct zs_hierarchy *hierarchy, const struct zs_node *coordinate,
-                                        bool *is_blank, bool *is_too_large, struct zs_error *err);
 
 /* Deviation from a straight line, as part of a step, up to which an axis is regular. Gaussian latitudes deviate by up
  * to 1.6 % near the poles: placing them is worth more than that; coordinates rounded to a few decimals deviate less. */

@@ -546,15 +546,15 @@ static enum zs_status is_same(struct zs_hierarchy *hierarchy, const struct zs_no
                               const struct dimension *ours, bool *same, struct zs_error *err)
 {
     const struct zs_node *c = zs_coordinate_find(hierarchy, node, dim);
-    double *values = NULL;
-    bool is_blank;
+    struct zs_coordinates theirs;
     *same = node->array->shape[dim] == ours->size && (c == NULL || ours->values != NULL);
     if (!*same || c == NULL || ours->size == 0)
         return ZS_OK;
-    ZS_TRY(zs_coordinate_values(hierarchy, c, 0, ours->size, &values, &is_blank, err));
-    *same = values != NULL && memcmp(values, ours->values, (size_t)ours->size * sizeof *values) == 0 &&
-            (ours->axis == NULL || has_units_of(c, ours->axis));
-    free(values);
+    ZS_TRY(zs_coordinates_read(hierarchy, c, &(uint64_t){0}, &ours->size, &theirs, err));
+    *same = theirs.elements != NULL && (ours->axis == NULL || has_units_of(c, ours->axis));
+    for (uint64_t i = 0; i < ours->size && *same; i++)
+        *same = memcmp(&(double){zs_coordinate_at(&theirs, i)}, &ours->values[i], sizeof(double)) == 0;
+    zs_coordinates_clear(&theirs);
     return ZS_OK;
 }
 

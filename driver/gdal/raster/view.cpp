@@ -242,26 +242,6 @@ static bool countsBands(const struct zs_node *node, int dim, uint64_t first, con
     return counts;
 }
 
-/* The labels of the only band dimension as numbers, when all are numbers. */
-static void readNumbers(struct zs_hierarchy *hierarchy, ZSArray &array, int dim)
-{
-    std::vector<const char *> texts;
-    for (const auto &label : array.labels.values[0])
-        texts.push_back(label.c_str());
-    char **attributes = nullptr, **numbers = nullptr;
-    struct zs_error err;
-    if (texts.empty() || zs_dimension_name(array.node, dim) == nullptr || array.labels.onlyCount)
-        return;
-    if (zs_label_attributes(hierarchy, array.node, dim, &attributes, &err) != ZS_OK)
-        zsReport(err);
-    const ZSOwned<char *> attributesFreed(attributes, zs_names_free);
-    ZSLabels &labels = array.labels;
-    if (zs_extra_axis_numbers(texts.data(), texts.size(), attributes, &labels.numbersType, &numbers, &err) != ZS_OK)
-        return; // texts, or a missing one
-    labels.numbers.assign(numbers, numbers + texts.size());
-    zs_names_free(numbers);
-}
-
 void ZSView::ReadLabels(size_t source)
 {
     for (size_t other = 0; other < source && Slices(source).dim_count > 0; other++)
@@ -295,6 +275,11 @@ void ZSView::ReadLabels(size_t source)
             units[i] = labels.unit;
         speak = speak || (labels.values != nullptr && !labels.is_index);
         array.labels.areNames = dims == 1 && labels.are_names;
+        if (dims == 1 && labels.numbers != nullptr && zs_dimension_name(array.node, d) != nullptr)
+        {
+            array.labels.numbers.assign(labels.numbers, labels.numbers + labels.count);
+            array.labels.numbersType = labels.numbers_type;
+        }
     }
     array.labels.values = std::move(values);
     array.labels.units = std::move(units);
@@ -303,7 +288,8 @@ void ZSView::ReadLabels(size_t source)
     {
         const int d = slices.dims[0];
         array.labels.onlyCount = countsBands(array.node, d, slices.first[d], array.labels.values[0]);
-        readNumbers(store->hierarchy, array, d);
+        if (array.labels.onlyCount)
+            array.labels.numbers.clear();
     }
     array.labelsRead = true;
 }
