@@ -48,7 +48,6 @@ struct zs_labels {
     enum zs_data_type numbers_type;
     bool are_names; /* of channels */
     char *unit; /* owned; NULL when there is none (times have none: the text has it) */
-    bool is_unreadable; /* there is a variable of numbers or times, and no values to be had of it */
     bool is_index; /* the values are only indices: whole numbers without a unit that count from
                       0 or 1, or of a dimension called "band", whose numbers are a way to count, too */
 };

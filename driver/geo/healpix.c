@@ -131,8 +131,8 @@ static const struct zs_node *mapping_of(struct zs_hierarchy *hierarchy, const st
                                                                                                             : NULL;
 }
 
-/* Whether it is worth looking at a mapping, which may cost a request: the last dimension is no X, and where nothing names
- * the mapping it is called as those of cells are. */
+/* Whether it is worth looking at a mapping, which may cost a request: the last dimension is no X, and where nothing
+ * names the mapping it is called as those of cells are. */
 static bool may_be_cells(const struct zs_node *node)
 {
     static const char *const names[] = {"cell", "cells", "healpix_index", "value", "values", NULL};

@@ -277,7 +277,6 @@ enum zs_status zs_labels_read(struct zs_hierarchy *hierarchy, const struct zs_no
                        (unsigned long long)first, dim);
     ZS_TRY(read_source(hierarchy, node, dim, first, count, &s, err));
     enum zs_status status = ZS_OK;
-    labels->is_unreadable = s.variable != NULL && !s.has_values;
     labels->are_names = s.are_names;
     if (s.has_values || s.texts != NULL)
         status = print_all(&s, &labels->values, err);
