@@ -2,7 +2,6 @@
 import collections
 import glob
 import importlib.util
-import json
 import os
 import re
 import signal
@@ -16,7 +15,7 @@ from osgeo import gdal, osr
 
 import dask_writers
 from objectstore import ObjectStore
-from support import PROJECT, SANITIZED, assert_same, in_process, need, open_ours, read_all
+from support import PROJECT, SANITIZED, assert_same, need, open_ours, read_all
 from writing import copy
 
 # What the driver does for it is tested there with ASan too; a scheduler and workers of Python take minutes with it.
@@ -164,36 +163,6 @@ def test_an_output_that_is_a_file_or_an_input_is_refused(tmp_path):
     assert "found a file" in refusal(*names)
     assert "one of the inputs" in refusal(names[0], *names)
     assert [open(name, "rb").read() for name in names] == before and len(list(tmp_path.iterdir())) == 3
-
-
-REFUSED = [
-    (["--t_srs", "FOO"], "--t_srs: expected a CRS, found FOO"), (["--workers", "0"], "--workers: expected a number from 1, found 0"),
-    (["--shard", "100", "--chunk", "64"], "a multiple of --chunk 64, found 100"), (["--tr", "0", "0"], "--tr: expected sizes above 0"),
-    (["--te", "5", "0", "1", "1"], "--te: expected XMIN YMIN XMAX YMAX"),
-    (["--resampling", "foo"], "--resampling: expected one of near"), (["--nodata", "1e6"], "--nodata: expected a value of Int16"),
-    (["--co", "BOGUS=1"], "--co: expected NAME=VALUE, of a creation option"), (["--co", "COMPRESS=LZW"], "--co COMPRESS: expected one of"),
-    (["--wo", "X"], "--wo")]
-# Prints the message of each list of arguments.
-ALL_REFUSED = """
-import json, sys
-sys.path.insert(0, %r)
-import mosaic
-for arguments in json.loads(sys.argv[1]):
-    sys.argv[1:] = arguments
-    try:
-        mosaic.main()
-    except SystemExit as error:
-        print(str(error).replace(chr(10), " "))
-""" % os.path.dirname(SCRIPT)
-
-
-def test_arguments_that_make_no_mosaic_are_refused_in_one_line_and_leave_nothing(tmp_path):
-    need("python3-distributed", importlib.util.find_spec("distributed"))
-    (name,) = make_inputs(tmp_path, 1, 8)
-    output = str(tmp_path / "m.zarr")
-    told = in_process(ALL_REFUSED, json.dumps([[output, name, *arguments] for arguments, _ in REFUSED] + [[output, "missing.tif", name]]))
-    assert [message in line for message, line in zip([*(said for _, said in REFUSED), "missing.tif"], told)] == [True] * (len(REFUSED) + 1), told
-    assert not os.path.exists(output)
 
 
 def test_mosaic_on_an_object_store_lists_nothing(tmp_path):

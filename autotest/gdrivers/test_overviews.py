@@ -6,7 +6,7 @@ import pytest
 
 import oracle
 from stores import MULTISCALES, SPATIAL, array_meta, convention, group_meta, random_values, sharding
-from support import fixture_path, geotransform, held_band, open_array, open_ours
+from support import fixture_path, geotransform, held_band, open_array
 
 BASE = (96, 128)
 
@@ -81,14 +81,6 @@ def test_overviews_are_found_and_right(tmp_path, form, shapes):
         assert overview.DataType == band.DataType and overview.GetNoDataValue() == band.GetNoDataValue()
         np.testing.assert_array_equal(overview.ReadAsArray(), array)
         np.testing.assert_array_equal(overview.ReadAsArray(1, 2, 5, 4), array[2:6, 1:6])
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_a_pyramid_opens_at_its_base(tmp_path, form):
-    _, levels = write_pyramid(tmp_path, form, HALVES)
-    dataset = open_ours(str(tmp_path))
-    assert (dataset.RasterYSize, dataset.RasterXSize) == BASE and dataset.GetRasterBand(1).GetOverviewCount() == 2
-    np.testing.assert_array_equal(dataset.ReadAsArray(), levels[0])
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -146,20 +146,6 @@ def test_a_series_that_grows_is_appended_to(tmp_path, where):
     check_valid(path)
 
 
-def test_in_place_update_keeps_the_file(tmp_path):
-    path, array = series(tmp_path / "a.zarr", CHUNK_CHECKSUM="YES")
-    shard = os.path.join(path, "v", "c", "0", "0", "0")
-    before = os.stat(shard)
-    for value in range(2, 6):
-        array[0, 20:40, 10:30] = value
-        dataset = update(path, "IN_PLACE", fsync="YES")
-        dataset.GetRasterBand(1).WriteArray(array[0, 20:40, 10:30], 10, 20)
-        dataset = None
-        assert (os.stat(shard).st_ino, os.stat(shard).st_size) == (before.st_ino, before.st_size)
-        assert_same(only_array(path)[2], array)
-    check_valid(path)
-
-
 # ------------------------------------------------------------------------------------------------------- many, and killed
 
 GROWING = """

@@ -106,28 +106,6 @@ static void test_an_absent_shard_is_asked_for_once(void)
     close_counted(&c);
 }
 
-/* Asking for the order of its chunks, as gdaladdo does, and writes that are published are no reason to read more. */
-static void test_an_array_with_nothing_pending_costs_what_one_costs_that_is_only_read(void)
-{
-    static unsigned char ones[32 * 32];
-    memset(ones, 1, sizeof ones);
-    for (int is_written = 0; is_written < 2; is_written++) {
-        struct zs_error err;
-        struct counted c;
-        open_counted(&c, CHUNKS_8, true);
-        CHECK_EQ_I64(zs_array_chunk_order(c.array), ZS_ORDER_ROW_MAJOR);
-        const struct zs_window w = {.count = {32, 32}, .data = ones, .stride = {32, 1}};
-        if (is_written)
-            must(zs_array_write_windows(c.array, &w, 1, 1, NULL, NULL, &err), &err);
-        must(zs_array_flush(c.array, &err), &err);
-        read_costs(&c, 32, 0, 32, 32, 1, 1); /* fetched whole */
-        const struct zs_window ahead = {.start = {0, 32}, .count = {16, 16}};
-        must(zs_array_prefetch(c.array, &ahead, 1, &err), &err);
-        read_costs(&c, 0, 32, 16, 16, 0, 0);
-        close_counted(&c);
-    }
-}
-
 static void *read_all(void *ctx)
 {
     struct counted *c = ctx;
@@ -276,7 +254,6 @@ int main(void)
     RUN(test_a_shard_costs_its_index_once_and_its_chunks_together);
     RUN(test_rest_of_a_partly_used_chunk_needs_no_request);
     RUN(test_an_absent_shard_is_asked_for_once);
-    RUN(test_an_array_with_nothing_pending_costs_what_one_costs_that_is_only_read);
     RUN(test_eight_threads_ask_for_each_index_or_whole_shard_once);
     RUN(test_a_nested_shard_is_read_in_part);
     RUN(test_absent_shards_of_many_chunks_are_asked_for_once);

@@ -334,45 +334,6 @@ static void test_neighbours_of_a_changed_chunk_stay_byte_for_byte(void)
     small_free(&s);
 }
 
-/* A shard of 256 chunks, whose encoded sizes differ, in windows of so many elements. */
-static struct zs_buffer written_with(int threads, size_t at_once)
-{
-    struct zs_error err;
-    struct zs_store *store = memory_store();
-    struct zs_node *node = array_node("[262144]", "[262144]", "uint8", "0", SHARDS("[1024]", "['bytes','gzip']", "") "]");
-    struct zs_array *a = open_node(store, node, threads, 0);
-    unsigned char *data = malloc(262144);
-    uint64_t rng = 3;
-    for (size_t i = 0; i < 262144; i++) /* chunks of noise, of less and less of it, and empty ones */
-        data[i] = (unsigned char)(i % 1024 < 128 * (i / 1024 % 9) ? rng_next(&rng) : 0);
-    for (size_t i = 0; i < 262144; i += at_once) {
-        const struct zs_window w = {.start = {i}, .count = {at_once}, .data = data + i, .stride = {1}};
-        must(zs_array_write_windows(a, &w, 1, 1, NULL, NULL, &err), &err);
-        const uint64_t held = zs_budget_used() / 1024;
-        CHECK(held <= (threads > 1 && at_once == 1024 ? 16 * (size_t)threads : 0));
-        CHECK(i > 0 || (held == 1) == (threads > 1 && at_once == 1024));
-    }
-    struct zs_buffer object = get_object(store, "a/c/0");
-    free(data);
-    zs_array_close(a);
-    zs_node_free(node);
-    zs_store_free(store);
-    return object;
-}
-
-static void test_a_shard_is_the_same_however_many_threads_encode_it(void)
-{
-    struct zs_buffer one = written_with(1, 262144);
-    for (int threads = 1; threads <= 16; threads *= 2)
-        for (size_t at_once = 1024; at_once <= 262144; at_once *= 16) {
-            struct zs_buffer many = written_with(threads, at_once);
-            if (CHECK(many.size == one.size))
-                CHECK_EQ_MEM(many.data, one.data, one.size);
-            zs_buffer_free(&many);
-        }
-    zs_buffer_free(&one);
-}
-
 static void test_more_shards_than_may_be_open_are_all_written(void)
 {
     enum { SHARD_COUNT = 600 };
@@ -607,7 +568,6 @@ int main(void)
     RUN(test_published_chunks_of_a_new_array_are_kept);
     RUN(test_chunks_of_a_new_array_are_read_before_its_document_is_there);
     RUN(test_neighbours_of_a_changed_chunk_stay_byte_for_byte);
-    RUN(test_a_shard_is_the_same_however_many_threads_encode_it);
     RUN(test_more_shards_than_may_be_open_are_all_written);
     RUN(test_wrong_requests_are_refused);
     RUN(test_several_writers_of_one_chunk_lose_no_element);
