@@ -280,8 +280,7 @@ static void check_same(long n, bool ok)
     CHECK_EQ_I64(which(NAME), 1);
 }
 
-/* Whether the old store stands aside, whole: where there is no exchange of names, all may fail between two renames. The
- * next writer puts it back. */
+/* Whether the new store stands aside, whole: in memory the old one goes before the new one is copied to its path. */
 static bool is_aside(void)
 {
     char **names = VSIReadDir(ROOT);
@@ -289,7 +288,7 @@ static bool is_aside(void)
     for (int i = 0; names != NULL && names[i] != NULL; i++) {
         char name[300];
         (void)snprintf(name, sizeof name, "SHARDEDZARR:\"" ROOT "/%s\"", names[i]);
-        found = found || (strncmp(names[i], ".a.zarr.", 8) == 0 && which(name) == 1);
+        found = found || (strncmp(names[i], ".a.zarr.", 8) == 0 && which(name) == 2);
     }
     CSLDestroy(names);
     return found;

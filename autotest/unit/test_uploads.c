@@ -1,4 +1,4 @@
-/* Commits that overlap (store/commits.c), over a store in memory whose uploads end when they are told to. */
+/* Commits that overlap (store/vsi_write.c), over a store in memory whose uploads end when they are told to. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>

@@ -23,11 +23,8 @@ struct zs_cache_key {
 /* Bytes that an entry takes besides its value, for callers that count them. */
 #define ZS_CACHE_ENTRY_BYTES ((size_t)128)
 
-/* destroy releases a value; it is called without the cache's lock held and must not use a cache. NULL without
- * memory. */
+/* destroy releases a value; it is called without the lock held and must not use a cache. NULL without memory. */
 struct zs_cache *zs_cache_create(uint64_t budget_bytes, void (*destroy)(void *value));
-/* Likewise, for one that the process has once: makes *cache, which is NULL at first, unless it is made. */
-struct zs_cache *zs_cache_once(struct zs_cache **cache, uint64_t budget_bytes, void (*destroy)(void *value));
 void zs_cache_free(struct zs_cache *cache); /* nothing may be pinned; NULL is allowed */
 
 /* The value for `key`, pinned, or NULL when it is not there. */

@@ -10,15 +10,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/fork.h"
 #include "base/limits.h"
 #include "base/memory.h"
 
-static struct {
-    struct zs_idle_file *newest, *oldest;
-    int open;
-    atomic_int taken;
-} files;
+/* Files that are open: kept for reading, and others. */
+static atomic_int kept, taken;
 
 /* The limit may be changed while the process runs. */
 static int most_files(void)
@@ -27,56 +23,6 @@ static int most_files(void)
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur / ZS_SHARE_OF_FILES > ZS_MOST_FILES)
         return ZS_MOST_FILES;
     return (int)(limit.rlim_cur / ZS_SHARE_OF_FILES);
-}
-
-int zs_files_at_once(int most)
-{
-    const int share = most_files() / 4;
-    return share < 1 ? 1 : share < most ? share : most;
-}
-
-/* ---- The list, under its lock ---- */
-
-static void list_remove(struct zs_idle_file *f)
-{
-    *(f->newer != NULL ? &f->newer->older : &files.newest) = f->older;
-    *(f->older != NULL ? &f->older->newer : &files.oldest) = f->newer;
-    f->newer = f->older = NULL;
-    files.open--;
-}
-
-static void list_push(struct zs_idle_file *f)
-{
-    f->older = files.newest;
-    f->newer = NULL;
-    *(files.newest != NULL ? &files.newest->newer : &files.oldest) = f;
-    files.newest = f;
-    files.open++;
-}
-
-/* Closes those that were opened longest ago, and are not read, until `most` are open. */
-static bool close_down_to(int most)
-{
-    bool has_closed = false;
-    for (struct zs_idle_file *f = files.oldest, *next; f != NULL && files.open > most; f = next) {
-        int nobody = 0;
-        next = f->newer;
-        if (!__atomic_compare_exchange_n(&f->pins, &nobody, -1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-            continue;
-        list_remove(f);
-        (void)close(f->fd);
-        f->fd = -1;
-        has_closed = true;
-    }
-    return has_closed;
-}
-
-static bool close_idle(void)
-{
-    (void)pthread_mutex_lock(&zs_locks[ZS_LOCK_FILES]);
-    const bool has_closed = close_down_to(0);
-    (void)pthread_mutex_unlock(&zs_locks[ZS_LOCK_FILES]);
-    return has_closed;
 }
 
 /* ---- Opening ---- */
@@ -91,17 +37,8 @@ int zs_create_file(const char *path, int flags, unsigned rights)
     int fd;
     do
         fd = open(path, flags | O_CLOEXEC, (mode_t)rights);
-    while (fd < 0 && (errno == EINTR || (zs_means_too_many_files(errno) && close_idle())));
+    while (fd < 0 && errno == EINTR);
     return fd;
-}
-
-DIR *zs_open_directory(const char *path)
-{
-    DIR *dir;
-    do
-        dir = opendir(path);
-    while (dir == NULL && zs_means_too_many_files(errno) && close_idle());
-    return dir;
 }
 
 int zs_open_file(const char *path, int flags)
@@ -171,71 +108,36 @@ enum zs_status zs_entry_sync(const char *path, struct zs_error *err)
     return status;
 }
 
-/* ---- Idle files ---- */
+/* ---- The budget ---- */
 
-void zs_idle_file_init(struct zs_idle_file *f)
+int zs_file_keep(int fd)
 {
-    *f = (struct zs_idle_file){.fd = -1, .pins = -1};
-}
-
-int zs_idle_file_acquire(struct zs_idle_file *f)
-{
-    int pins = __atomic_load_n(&f->pins, __ATOMIC_SEQ_CST);
-    while (pins >= 0)
-        if (__atomic_compare_exchange_n(&f->pins, &pins, pins + 1, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-            return f->fd;
+    if (atomic_fetch_add(&kept, 1) < most_files() / 2)
+        return fd;
+    (void)atomic_fetch_sub(&kept, 1);
+    (void)close(fd);
     return -1;
 }
 
-int zs_idle_file_opened(struct zs_idle_file *f, int fd)
+void zs_file_close_kept(int fd)
 {
-    (void)pthread_mutex_lock(&zs_locks[ZS_LOCK_FILES]);
-    const int theirs = zs_idle_file_acquire(f); /* no other thread closes it under the lock */
-    if (theirs >= 0) {
-        (void)close(fd);
-    } else {
-        f->fd = fd;
-        __atomic_store_n(&f->pins, 1, __ATOMIC_SEQ_CST);
-        list_push(f);
-        (void)close_down_to(most_files() - atomic_load(&files.taken));
-    }
-    (void)pthread_mutex_unlock(&zs_locks[ZS_LOCK_FILES]);
-    return theirs >= 0 ? theirs : fd;
+    if (fd < 0)
+        return;
+    (void)atomic_fetch_sub(&kept, 1);
+    (void)close(fd);
 }
-
-void zs_idle_file_release(struct zs_idle_file *f)
-{
-    (void)__atomic_fetch_sub(&f->pins, 1, __ATOMIC_SEQ_CST);
-}
-
-void zs_idle_file_close(struct zs_idle_file *f)
-{
-    (void)pthread_mutex_lock(&zs_locks[ZS_LOCK_FILES]);
-    if (f->fd >= 0) {
-        list_remove(f);
-        (void)close(f->fd);
-        f->fd = -1;
-        __atomic_store_n(&f->pins, -1, __ATOMIC_SEQ_CST);
-    }
-    (void)pthread_mutex_unlock(&zs_locks[ZS_LOCK_FILES]);
-}
-
-/* ---- Others ---- */
 
 void zs_files_take(int n)
 {
-    (void)pthread_mutex_lock(&zs_locks[ZS_LOCK_FILES]);
-    const int taken = atomic_fetch_add(&files.taken, n) + n;
-    (void)close_down_to(most_files() - taken);
-    (void)pthread_mutex_unlock(&zs_locks[ZS_LOCK_FILES]);
+    (void)atomic_fetch_add(&taken, n);
 }
 
 void zs_files_give(int n)
 {
-    (void)atomic_fetch_sub(&files.taken, n);
+    (void)atomic_fetch_sub(&taken, n);
 }
 
 bool zs_files_are_scarce(void)
 {
-    return atomic_load(&files.taken) > most_files() / 2;
+    return atomic_load(&taken) > most_files() / 2;
 }

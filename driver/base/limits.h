@@ -11,8 +11,8 @@
 #define ZS_MOST_POOL_THREADS 128
 
 /* Files (descriptors.h): one in so many of the descriptors that the process may have (RLIMIT_NOFILE) is for us, others
- * are GDAL's, PROJ's and the program's. Beyond, idle files are closed, and opened again when they are read. Half of
- * ours may belong to shards being written; beyond, shards are published before they are complete. */
+ * are GDAL's, PROJ's and the program's. Half of ours are kept open for reading; beyond, files are opened for each read.
+ * The other half may belong to shards being written; beyond, shards are published before they are complete. */
 #define ZS_SHARE_OF_FILES 2
 /* ... and no more than so many where there is no such limit. */
 #define ZS_MOST_FILES 8192
@@ -21,12 +21,11 @@
 #define ZS_MOST_FETCHES 32
 /* Uploads at once, of an array to a remote store. */
 #define ZS_MOST_UPLOADS 16
-/* Files and folders that are flushed to a local disk at once: waiting for many costs little more than for one. Fewer
- * where the process may have few descriptors. */
+/* Files and folders that are flushed to a local disk at once: waiting for many costs little more than for one. */
 #define ZS_MOST_SYNCS 16
 
 /* How often a change is repeated because another writer published first, in stores with conditional commits
- * (commits.c). Beyond, it is an error, and pending writes stay for another flush. With the waits between
+ * (store/vsi_write.c). Beyond, it is an error, and pending writes stay for another flush. With the waits between
  * (zs_conflict_again()) that is half a minute. */
 #define ZS_MOST_CONFLICTS 60
 /* How often a commit to a remote store is sent again, when it failed and the store is as it was. With the waits between

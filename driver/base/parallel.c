@@ -215,12 +215,9 @@ struct zs_async *zs_async_start(zs_parallel_fn fn, void *ctx)
     if (a->hooks.capture != NULL)
         a->context = a->hooks.capture();
     a->has_thread = pthread_create(&a->thread, NULL, async_run, a) == 0;
+    if (!a->has_thread)
+        a->status = fn(ctx, 0, &a->err);
     return a;
-}
-
-bool zs_async_has_thread(const struct zs_async *a)
-{
-    return a->has_thread;
 }
 
 enum zs_status zs_async_wait(struct zs_async *a, struct zs_error *err)
@@ -229,8 +226,6 @@ enum zs_status zs_async_wait(struct zs_async *a, struct zs_error *err)
         return ZS_OK;
     if (a->has_thread)
         (void)pthread_join(a->thread, NULL);
-    else
-        a->status = a->fn(a->ctx, 0, &a->err);
     if (a->context != NULL)
         a->hooks.release(a->context);
     const enum zs_status status = a->status;

@@ -16,10 +16,8 @@ enum zs_status zs_parallel_for(int threads, size_t n, zs_parallel_fn fn, void *c
 
 /* Work that runs beside the caller's: start it, then wait for it. `fn` gets item 0. */
 struct zs_async;
-/* Starts fn on a thread of its own, or, where none can be had, leaves it to zs_async_wait(). NULL without memory. */
+/* Starts fn on a thread of its own, or, where none can be had, calls it. NULL without memory. */
 struct zs_async *zs_async_start(zs_parallel_fn fn, void *ctx);
-/* Whether it has a thread. */
-bool zs_async_has_thread(const struct zs_async *async);
 /* Waits until the work has ended, releases it, and returns its status and message. NULL gives ZS_OK. */
 enum zs_status zs_async_wait(struct zs_async *async, struct zs_error *err);
 

@@ -10,7 +10,7 @@
 #include "geo/georef.h"
 #include "geo/variables.h"
 #include "raster/masks.h"
-#include "store/mark.h"
+#include "store/staging.h"
 #include "zarr/contents.h"
 
 /* A document to be published at `path`. */

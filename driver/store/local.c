@@ -14,12 +14,9 @@
 #include "store/local.h"
 #include "store/vsi.h"
 
-/* A store does not open when it is replaced more often than this meanwhile. */
-#define ANCHOR_ATTEMPTS 8
-
 struct local_object {
     struct zs_object base;
-    struct zs_idle_file file;
+    int fd; /* -1: it is opened for each read, since many files are open */
     char *path;
 };
 
@@ -37,7 +34,7 @@ uint64_t zs_local_version(const struct stat *st)
 static void local_close(struct zs_object *object)
 {
     struct local_object *o = (struct local_object *)object;
-    zs_idle_file_close(&o->file);
+    zs_file_close_kept(o->fd);
     free(o->path);
     free(o);
 }
@@ -69,22 +66,20 @@ static enum zs_status open_file(struct local_object *o, struct zs_error *err)
 {
     struct stat st;
     int fd;
-    zs_idle_file_close(&o->file); /* of another root */
     ZS_TRY(open_path(o, &fd, &st, err));
     o->base.size = (uint64_t)st.st_size;
     o->base.version = zs_local_version(&st);
     o->base.is_versioned = true;
-    (void)zs_idle_file_opened(&o->file, fd);
-    zs_idle_file_release(&o->file);
+    o->fd = zs_file_keep(fd);
     return ZS_OK;
 }
 
-/* Returns the descriptor of an opened object. Reopens a file that was closed meanwhile; fails if the name belongs to
- * another file now. */
+/* Gives the descriptor of an opened object, for release_file(). Opens a file that was closed meanwhile; fails if the
+ * name belongs to another file now. */
 static enum zs_status acquire_file(struct local_object *o, int *fd, struct zs_error *err)
 {
     struct stat st;
-    *fd = zs_idle_file_acquire(&o->file);
+    *fd = o->fd;
     if (*fd >= 0)
         return ZS_OK;
     enum zs_status status = open_path(o, fd, &st, err);
@@ -92,85 +87,32 @@ static enum zs_status acquire_file(struct local_object *o, int *fd, struct zs_er
         (void)close(*fd);
         status = zs_fail(err, ZS_NOT_FOUND, "%s: was changed after it was opened", o->path);
     }
-    if (status == ZS_OK)
-        *fd = zs_idle_file_opened(&o->file, *fd);
     if (status != ZS_NOT_FOUND)
         return status;
     __atomic_store_n(&o->base.is_stale, true, __ATOMIC_RELAXED);
     return ZS_IO;
 }
 
-/* Remembers which directory the root is. */
-static void anchor(struct local_store *store)
+static void release_file(const struct local_object *o, int fd)
 {
-    struct stat st;
-    if (store->root >= 0)
-        close(store->root);
-    store->root = zs_open_file(store->base.root, O_PATH | O_DIRECTORY);
-    if (store->root >= 0 && fstat(store->root, &st) == 0) {
-        store->root_device = st.st_dev;
-        store->root_number = st.st_ino;
-    }
+    if (fd != o->fd)
+        (void)close(fd);
 }
 
-enum root { ROOT_SAME, ROOT_OTHER, ROOT_UNKNOWN };
-
-/* Whether the root is now another directory, or none; errno is set where this is unknown. Call it after opening a file,
- * which may belong to the other directory. */
-static enum root find_root(const struct local_store *store)
-{
-    struct stat st;
-    if (store->root < 0)
-        return ROOT_SAME;
-    if (stat(store->base.root, &st) == 0)
-        return st.st_dev == store->root_device && st.st_ino == store->root_number ? ROOT_SAME : ROOT_OTHER;
-    return means_absent(errno) ? ROOT_OTHER : ROOT_UNKNOWN;
-}
-
+/* Whether the root is another directory than the opened one, or none. */
 static bool is_elsewhere(const struct zs_store *store)
 {
-    return find_root((const struct local_store *)store) == ROOT_OTHER;
-}
-
-/* Whether an object is absent because the store is being removed: its metadata go first. */
-static bool is_being_removed(const struct local_store *store, const char *key)
-{
+    const struct local_store *s = (const struct local_store *)store;
     struct stat st;
-    if (!atomic_load(&store->has_metadata) || strcmp(key, "zarr.json") == 0)
-        return false;
-    char *path = zs_vsi_path(&store->base, "zarr.json");
-    const bool is_gone = path != NULL && stat(path, &st) != 0 && means_absent(errno);
-    free(path);
-    return is_gone;
+    return s->root >= 0 && (stat(store->root, &st) != 0 || st.st_dev != s->root_device || st.st_ino != s->root_number);
 }
 
 enum zs_status zs_local_check_root(const struct zs_store *store, struct zs_error *err)
 {
-    const struct local_store *s = (const struct local_store *)store;
-    if (!atomic_load(&s->has_metadata)) /* it is a folder like any other */
+    /* without metadata it is a folder like any other */
+    if (!atomic_load(&((const struct local_store *)store)->has_metadata) || !is_elsewhere(store))
         return ZS_OK;
-    switch (find_root(s)) {
-    case ROOT_OTHER:
-        return zs_fail(err, ZS_IO, "%s: this store was replaced or removed after it was opened", store->root);
-    case ROOT_UNKNOWN:
-        return zs_fail(err, ZS_IO, "%s: cannot be looked at: %s", store->root, strerror(errno));
-    default:
-        return ZS_OK;
-    }
-}
-
-/* Checks the root after an attempt to open an object, which gave `status`. */
-static enum zs_status check_opened(struct local_store *store, const char *key, enum zs_status status,
-                                   struct zs_error *err)
-{
-    if (status != ZS_OK && status != ZS_NOT_FOUND)
-        return status;
-    ZS_TRY(zs_local_check_root(&store->base, err));
-    if (status == ZS_NOT_FOUND && is_being_removed(store, key))
-        return zs_fail(err, ZS_IO, "%s: this store was removed after it was opened", store->base.root);
-    if (status == ZS_OK && strcmp(key, "zarr.json") == 0)
-        atomic_store(&store->has_metadata, true);
-    return status;
+    return zs_fail(err, ZS_IO, "%s: this store was replaced or removed after it was opened", store->root);
 }
 
 static enum zs_status local_open(struct zs_store *store, const char *key, struct zs_first_read *first,
@@ -180,18 +122,15 @@ static enum zs_status local_open(struct zs_store *store, const char *key, struct
     struct local_object *o = zs_calloc(1, sizeof *o);
     ZS_TRY_MEMORY(o, err);
     o->base.store = store;
-    zs_idle_file_init(&o->file);
+    o->fd = -1;
     o->path = zs_vsi_path(store, key);
     enum zs_status status = o->path != NULL ? open_file(o, err) : zs_fail_memory(err);
-    /* Until metadata were read, a directory that replaces the root is the store. */
-    struct local_store *s = store_of(store);
-    for (int i = 0;
-         i < ANCHOR_ATTEMPTS && strcmp(key, "zarr.json") == 0 && !atomic_load(&s->has_metadata) && is_elsewhere(store);
-         i++) {
-        anchor(s);
-        status = o->path != NULL ? open_file(o, err) : zs_fail_memory(err);
+    if (status == ZS_OK && strcmp(key, "zarr.json") == 0)
+        atomic_store(&store_of(store)->has_metadata, true);
+    if (status == ZS_OK || status == ZS_NOT_FOUND) { /* after it: the file may belong to the other directory */
+        const enum zs_status checked = zs_local_check_root(store, err);
+        status = checked != ZS_OK ? checked : status;
     }
-    status = check_opened(s, key, status, err);
     if (status != ZS_OK) {
         local_close(&o->base);
         return status;
@@ -210,7 +149,7 @@ static enum zs_status local_read(struct zs_object *object, uint64_t offset, size
     /* the unfinished append of a killed writer was cut off */
     if (status != ZS_OK && fstat(fd, &st) == 0 && (uint64_t)st.st_size < object->size)
         __atomic_store_n(&object->is_stale, true, __ATOMIC_RELAXED);
-    zs_idle_file_release(&o->file);
+    release_file(o, fd);
     return status;
 }
 
@@ -221,29 +160,15 @@ static bool local_is_changed(const struct zs_object *object, bool or_recently)
     if (acquire_file(o, &fd, NULL) != ZS_OK)
         return true;
     const bool is_changed = zs_local_is_changed(object, fd, or_recently);
-    zs_idle_file_release(&o->file);
+    release_file(o, fd);
     return is_changed;
 }
 
 /* ---- Removing ---- */
 
-/* Enters the folder of an object that is to be removed: ZS_NOT_FOUND when that is absent. */
-static enum zs_status enter_parent(struct zs_store *store, const char *key, struct zs_error *err)
-{
-    struct local_store *s = store_of(store);
-    struct folder *f;
-    char *parent = zs_key_parent(key);
-    ZS_TRY_MEMORY(parent, err);
-    pthread_mutex_lock(&s->lock);
-    const enum zs_status status = zs_folder_enter(s, parent, false, &f, err);
-    pthread_mutex_unlock(&s->lock);
-    free(parent);
-    return status;
-}
-
 static enum zs_status local_remove(struct zs_store *store, const char *key, struct zs_error *err)
 {
-    enum zs_status status = enter_parent(store, key, err);
+    enum zs_status status = zs_folder_enter_above(store, key, false, err);
     if (status != ZS_OK)
         return status == ZS_NOT_FOUND ? ZS_OK : status;
     char *path = zs_vsi_path(store, key);
@@ -256,38 +181,27 @@ static enum zs_status local_remove(struct zs_store *store, const char *key, stru
 
 static void local_remove_directory(struct zs_store *store, const char *prefix)
 {
-    struct local_store *s = store_of(store);
     char *path = zs_vsi_path(store, prefix);
-    if (path != NULL && rmdir(path) == 0) {
-        pthread_mutex_lock(&s->lock);
-        zs_folders_forget(s);
-        pthread_mutex_unlock(&s->lock);
-    }
+    if (path != NULL)
+        (void)rmdir(path);
     free(path);
 }
 
 static enum zs_status local_rename(struct zs_store *store, const char *from, const char *to, struct zs_error *err)
 {
-    struct local_store *s = store_of(store);
     struct stat st;
-    if (store->sync == ZS_SYNC_LATER) /* whose keys are not found behind it */
-        ZS_TRY(zs_local_sync(store, err));
-    enum zs_status status = enter_parent(store, from, err);
+    enum zs_status status = zs_folder_enter_above(store, from, false, err);
     if (status != ZS_OK)
         return status == ZS_NOT_FOUND ? ZS_OK : status;
-    char *parent = zs_key_parent(to), *before = zs_vsi_path(store, from), *after = zs_vsi_path(store, to);
-    if (parent == NULL || before == NULL || after == NULL)
+    char *before = zs_vsi_path(store, from), *after = zs_vsi_path(store, to);
+    if (before == NULL || after == NULL)
         status = zs_fail_memory(err);
     else if (lstat(after, &st) == 0)
         status = zs_fail(err, ZS_ARGUMENT, "%s: there is something already", after);
     else if (rename(before, after) != 0 && errno != ENOENT)
         status = zs_fail(err, ZS_IO, "%s: cannot be renamed to %s: %s", before, after, strerror(errno));
-    pthread_mutex_lock(&s->lock);
-    zs_folders_forget(s);
-    pthread_mutex_unlock(&s->lock);
-    if (status == ZS_OK && store->sync != ZS_SYNC_NO)
-        status = zs_folder_sync(s, parent, err);
-    free(parent);
+    if (status == ZS_OK && store->sync == ZS_SYNC_EACH)
+        status = zs_entry_sync(after, err);
     free(before);
     free(after);
     return status;
@@ -326,7 +240,8 @@ static void local_moved(struct zs_store *store, char *path)
     struct local_store *s = store_of(store);
     free(path); /* the root opens it */
     pthread_mutex_lock(&s->lock);
-    zs_folders_forget(s);
+    free(s->real_root);
+    s->real_root = NULL;
     pthread_mutex_unlock(&s->lock);
     atomic_store(&s->has_metadata, true); /* a new store is whole when it moves to its path */
 }
@@ -360,7 +275,7 @@ static enum zs_status local_list(struct zs_store *store, const char *prefix, cha
     char *path = zs_vsi_path(store, prefix);
     ZS_TRY_MEMORY(path, err);
     struct zs_names found = {0};
-    DIR *dir = zs_open_directory(path);
+    DIR *dir = opendir(path);
     enum zs_status status = ZS_OK;
     if (dir == NULL)
         status = zs_fail(err, means_absent(errno) ? ZS_NOT_FOUND : ZS_IO, "%s: cannot be listed: %s", path,
@@ -378,8 +293,7 @@ static enum zs_status local_list(struct zs_store *store, const char *prefix, cha
 static void local_free(struct zs_store *store)
 {
     struct local_store *s = store_of(store);
-    zs_folders_forget(s);
-    zs_names_free(s->unsynced.list);
+    free(s->real_root);
     pthread_mutex_destroy(&s->lock);
     if (s->root >= 0)
         close(s->root);
@@ -424,8 +338,12 @@ enum zs_status zs_store_open_local(const char *root, struct zs_store **store, st
         return zs_fail_memory(err);
     }
     s->base.path = s->base.root;
-    s->root = -1;
-    anchor(s);
+    s->root = zs_open_file(root, O_PATH | O_DIRECTORY);
+    struct stat st;
+    if (s->root >= 0 && fstat(s->root, &st) == 0) {
+        s->root_device = st.st_dev;
+        s->root_number = st.st_ino;
+    }
     s->base.ops = &ops;
     s->base.sync = ZS_SYNC_EACH;
     pthread_mutex_init(&s->lock, NULL);

@@ -6,7 +6,6 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#include "base/map.h"
 #include "store/store.h"
 
 /* Opens a directory, which need not exist. Copies `root`. */
@@ -14,23 +13,15 @@ enum zs_status zs_store_open_local(const char *root, struct zs_store **store, st
 
 /* ---- Inside: what the files local*.c share ---- */
 
-/* A folder that was found to lie in the store. */
-struct folder {
-    struct folder *next; /* of the same hash */
-    char *prefix;
-    bool is_clean; /* no files of dead writers */
-};
-
 struct local_store {
     struct zs_store base;
-    pthread_mutex_t lock;  /* of all below */
-    struct zs_map folders; /* by a hash of their prefix */
-    char *real_root;       /* without symbolic links; NULL until something is written or removed */
-    int root;              /* the opened directory, held so that no other gets its number; -1: there was none */
+    int root; /* the opened directory, held so that no other gets its number; -1: there was none */
     dev_t root_device;
     ino_t root_number;
     atomic_bool has_metadata; /* a zarr.json was read in it */
-    struct zs_names unsynced; /* keys of objects that zs_store_sync() must flush */
+    pthread_mutex_t lock;     /* of all below */
+    char *real_root;          /* without symbolic links; NULL until something is written or removed */
+    bool is_clean;            /* files of dead writers were looked for */
 };
 
 static inline struct local_store *store_of(struct zs_store *store)
@@ -73,17 +64,6 @@ enum zs_status zs_local_file_flush(struct zs_file *file, struct zs_error *err);
 void zs_local_file_close(struct zs_file *file);
 bool zs_local_is_changed(const struct zs_object *object, int fd, bool or_recently);
 
-/* ---- local_folders.c: all under the store's lock ---- */
-
-/* Finds or makes the folder of a prefix, and checks once that it lies in the store. ZS_UNSUPPORTED when a symbolic link
- * leads out of it, ZS_NOT_FOUND when it is absent. The result lives until zs_folders_forget(). */
-enum zs_status zs_folder_enter(struct local_store *store, const char *prefix, bool make, struct folder **folder,
-                               struct zs_error *err);
-void zs_folders_forget(struct local_store *store); /* after one was removed */
-
-/* Flushes the entries of a folder to the disk, after a rename into it. */
-enum zs_status zs_folder_sync(const struct local_store *store, const char *prefix, struct zs_error *err);
-/* Like zs_folder_sync(), for the folders of n keys, all folders above them, and the directory that the root is in. */
-enum zs_status zs_folders_sync(struct local_store *store, char **keys, size_t n, struct zs_error *err);
-
-char *zs_key_parent(const char *key); /* NULL without memory; freed with free() */
+/* Finds or makes the folder of a key, and checks that it lies in the store. ZS_UNSUPPORTED when a symbolic link leads
+ * out of it, ZS_NOT_FOUND when it is absent. */
+enum zs_status zs_folder_enter_above(struct zs_store *store, const char *key, bool make, struct zs_error *err);

@@ -1,6 +1,7 @@
 /* Writing to a local store: objects under a temporary name, renamed when they are whole; objects changed in place;
  * locks for both. */
 #define _GNU_SOURCE /* sync_file_range(), O_DIRECTORY, st_mtim, CLOCK_REALTIME_COARSE */
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,33 +35,98 @@ struct local_writer {
     uint64_t sent; /* bytes that the disk was asked to write */
 };
 
-static enum zs_status make_temporary(struct local_store *store, struct folder *f, struct local_writer *w,
-                                     struct zs_error *err)
+/* ---- Folders ---- */
+
+static char *parent_of(const char *path) /* NULL without memory; freed with free() */
 {
-    char *directory = zs_vsi_path(&store->base, f->prefix);
-    ZS_TRY_MEMORY(directory, err);
-    if (!f->is_clean)
-        zs_temporary_clean(directory);
-    f->is_clean = true;
-    const enum zs_status status = zs_temporary_create(directory, &w->fd, &w->temp_path, err);
-    if (status == ZS_OK)
-        zs_files_take(1);
-    free(directory);
+    const char *slash = strrchr(path, '/');
+    return zs_strndup(path, slash != NULL ? (size_t)(slash - path) : 0);
+}
+
+/* Makes a directory, and those above it. */
+static enum zs_status make_directory(const struct zs_store *store, const char *path, struct zs_error *err)
+{
+    if (mkdir(path, 0755) == 0)
+        return store->sync == ZS_SYNC_EACH ? zs_entry_sync(path, err) : ZS_OK;
+    char *parent = errno == ENOENT ? parent_of(path) : NULL;
+    if (parent != NULL && parent[0] != '\0') {
+        enum zs_status status = make_directory(store, parent, err);
+        free(parent);
+        ZS_TRY(status);
+        return make_directory(store, path, err);
+    }
+    free(parent);
+    return errno == EEXIST ? ZS_OK
+                           : zs_fail(err, zs_status_of_write(errno), "%s: cannot be created: %s", path,
+                                     strerror(errno));
+}
+
+/* Refuses a folder out of the store, to which a link leads: files of others must not be written or removed through
+ * it. */
+static enum zs_status check_inside(struct local_store *store, const char *path, const char *real, struct zs_error *err)
+{
+    pthread_mutex_lock(&store->lock);
+    if (store->real_root == NULL)
+        store->real_root = realpath(store->base.root, NULL);
+    const size_t n = store->real_root != NULL ? strlen(store->real_root) : 0;
+    const bool is_inside =
+        n > 0 && strncmp(real, store->real_root, n) == 0 && (n == 1 || real[n] == '/' || real[n] == '\0');
+    pthread_mutex_unlock(&store->lock);
+    return is_inside ? ZS_OK
+                     : zs_fail(err, ZS_UNSUPPORTED,
+                               "%s: this link leads out of the store: nothing is written or removed there", path);
+}
+
+/* Like zs_folder_enter_above(), for the folder of a prefix. */
+static enum zs_status enter_folder(struct zs_store *store, const char *prefix, bool make, struct zs_error *err)
+{
+    char *path = zs_vsi_path(store, prefix);
+    ZS_TRY_MEMORY(path, err);
+    enum zs_status status = ZS_OK;
+    char *real = realpath(path, NULL);
+    if (real == NULL && errno == ENOENT && make) {
+        /* a root that was removed is not made again */
+        status = prefix[0] == '\0' ? zs_local_check_root(store, err) : zs_folder_enter_above(store, prefix, true, err);
+        if (status == ZS_OK)
+            status = make_directory(store, path, err);
+        if (status == ZS_OK)
+            real = realpath(path, NULL);
+    }
+    struct stat st;
+    if (status == ZS_OK && (real == NULL || stat(real, &st) != 0))
+        status = zs_fail(err, means_absent(errno) && !make ? ZS_NOT_FOUND : ZS_IO, "%s: cannot be entered: %s", path,
+                         strerror(errno));
+    else if (status == ZS_OK && !S_ISDIR(st.st_mode))
+        status = zs_fail(err, make ? ZS_IO : ZS_NOT_FOUND, "%s: expected a directory, found a file", path);
+    else if (status == ZS_OK)
+        status = check_inside(store_of(store), path, real, err);
+    free(path);
+    free(real);
     return status;
 }
 
-/* Makes the temporary file in the root, where the next writer finds those of a dead one in a single directory; or
- * beside the object where the root cannot be written to. */
+enum zs_status zs_folder_enter_above(struct zs_store *store, const char *key, bool make, struct zs_error *err)
+{
+    char *prefix = parent_of(key);
+    const enum zs_status status = prefix != NULL ? enter_folder(store, prefix, make, err) : zs_fail_memory(err);
+    free(prefix);
+    return status;
+}
+
+/* ---- New objects ---- */
+
+/* Makes the temporary file in the root, where the next writer finds those of a dead one in a single directory. */
 static enum zs_status open_temporary(struct local_store *store, struct local_writer *w, struct zs_error *err)
 {
-    struct folder *root, *parent;
-    char *prefix = zs_key_parent(w->key);
-    enum zs_status status = prefix != NULL ? zs_folder_enter(store, prefix, true, &parent, err) : zs_fail_memory(err);
-    free(prefix);
-    ZS_TRY(status);
-    ZS_TRY(zs_folder_enter(store, "", true, &root, err));
-    status = make_temporary(store, root, w, err);
-    return status != ZS_IO || root == parent ? status : make_temporary(store, parent, w, err);
+    pthread_mutex_lock(&store->lock);
+    if (!store->is_clean)
+        zs_temporary_clean(store->base.root);
+    store->is_clean = true;
+    pthread_mutex_unlock(&store->lock);
+    const enum zs_status status = zs_temporary_create(store->base.root, &w->fd, &w->temp_path, err);
+    if (status == ZS_OK)
+        zs_files_take(1);
+    return status;
 }
 
 static void writer_free(struct local_writer *w)
@@ -84,7 +150,6 @@ void zs_local_abort(struct zs_writer *writer)
 
 enum zs_status zs_local_create(struct zs_store *store, const char *key, struct zs_writer **writer, struct zs_error *err)
 {
-    struct local_store *s = store_of(store);
     struct local_writer *w = zs_calloc(1, sizeof *w);
     ZS_TRY_MEMORY(w, err);
     w->base.store = store;
@@ -92,14 +157,10 @@ enum zs_status zs_local_create(struct zs_store *store, const char *key, struct z
     w->key = zs_strdup(key);
     w->path = zs_vsi_path(store, key);
     enum zs_status status = w->key != NULL && w->path != NULL ? ZS_OK : zs_fail_memory(err);
-    pthread_mutex_lock(&s->lock);
     if (status == ZS_OK)
-        status = open_temporary(s, w, err);
-    if (status == ZS_NOT_FOUND) { /* another process removed a folder */
-        zs_folders_forget(s);
-        status = open_temporary(s, w, err);
-    }
-    pthread_mutex_unlock(&s->lock);
+        status = zs_folder_enter_above(store, key, true, err);
+    if (status == ZS_OK)
+        status = open_temporary(store_of(store), w, err);
     if (status != ZS_OK) {
         writer_free(w);
         return status == ZS_NOT_FOUND ? ZS_IO : status;
@@ -152,81 +213,20 @@ static enum zs_status finish_file(const struct local_writer *w, struct zs_error 
 
 static enum zs_status publish_file(struct local_writer *w, struct zs_error *err)
 {
-    struct local_store *s = store_of(w->base.store);
-    if (rename(w->temp_path, w->path) == 0)
-        return ZS_OK;
-    if (errno == ENOENT && access(w->temp_path, F_OK) == 0) { /* another process removed the folder meanwhile */
-        char *prefix = zs_key_parent(w->key);
-        struct folder *f;
-        pthread_mutex_lock(&s->lock);
-        zs_folders_forget(s);
-        const enum zs_status status = prefix != NULL ? zs_folder_enter(s, prefix, true, &f, err) : zs_fail_memory(err);
-        pthread_mutex_unlock(&s->lock);
-        free(prefix);
-        ZS_TRY(status);
-        if (rename(w->temp_path, w->path) == 0)
-            return ZS_OK;
+    struct zs_store *store = w->base.store;
+    ZS_TRY(zs_local_check_root(store, err));
+    if (rename(w->temp_path, w->path) != 0) {
+        /* another process may have removed the folder meanwhile */
+        const int reason = errno;
+        if (reason == ENOENT)
+            ZS_TRY(zs_folder_enter_above(store, w->key, true, err));
+        if (reason != ENOENT || rename(w->temp_path, w->path) != 0)
+            return zs_fail(err, zs_status_of_write(errno), "%s: cannot be renamed to %s: %s", w->temp_path, w->path,
+                           strerror(reason));
     }
-    return zs_fail(err, zs_status_of_write(errno), "%s: cannot be renamed to %s: %s", w->temp_path, w->path,
-                   strerror(errno));
-}
-
-/* Keeps the key for zs_store_sync(), and asks the disk to begin writing. */
-static enum zs_status sync_later(struct local_store *store, struct local_writer *w, struct zs_error *err)
-{
-    (void)sync_file_range(w->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
-    pthread_mutex_lock(&store->lock);
-    const enum zs_status status = zs_names_add(&store->unsynced, w->key, err);
-    w->key = NULL;
-    pthread_mutex_unlock(&store->lock);
-    return status;
-}
-
-/* Flushes the entry of a renamed file: now, or at zs_store_sync() with all others, so that they do not wait one by
- * one. */
-static enum zs_status sync_entry(struct local_writer *w, struct zs_error *err)
-{
-    struct local_store *s = store_of(w->base.store);
-    if (s->base.sync == ZS_SYNC_NO)
-        return ZS_OK;
-    if (s->base.sync == ZS_SYNC_LATER)
-        return sync_later(s, w, err);
-    char *prefix = zs_key_parent(w->key);
-    const enum zs_status status = prefix != NULL ? zs_folder_sync(s, prefix, err) : zs_fail_memory(err);
-    free(prefix);
-    return status;
-}
-
-/* Flushes one of the files that were kept for later. */
-static enum zs_status sync_file(void *ctx, size_t item, struct zs_error *err)
-{
-    struct local_store *s = ctx;
-    char *path = zs_vsi_path(&s->base, s->unsynced.list[item]);
-    ZS_TRY_MEMORY(path, err);
-    enum zs_status status = ZS_OK;
-    const int fd = zs_open_file(path, O_RDONLY | O_NONBLOCK);
-    if (fd < 0 ? !means_absent(errno) : fdatasync(fd) != 0) /* absent: removed since */
-        status = zs_fail(err, ZS_IO, "%s: cannot be written to the disk: %s", path, strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    free(path);
-    return status;
-}
-
-enum zs_status zs_local_sync(struct zs_store *store, struct zs_error *err)
-{
-    struct local_store *s = store_of(store);
-    pthread_mutex_lock(&s->lock);
-    const int threads = zs_files_at_once(ZS_MOST_SYNCS);
-    enum zs_status status = zs_parallel_for(threads, s->unsynced.count, sync_file, s, err);
-    if (status == ZS_OK)
-        status = zs_folders_sync(s, s->unsynced.list, s->unsynced.count, err);
-    if (status == ZS_OK) {
-        zs_names_free(s->unsynced.list);
-        s->unsynced = (struct zs_names){0};
-    }
-    pthread_mutex_unlock(&s->lock);
-    return status;
+    if (store->sync == ZS_SYNC_LATER) /* the disk begins to write */
+        (void)sync_file_range(w->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+    return ZS_OK;
 }
 
 enum zs_status zs_local_commit(struct zs_writer *writer, struct zs_error *err)
@@ -234,15 +234,73 @@ enum zs_status zs_local_commit(struct zs_writer *writer, struct zs_error *err)
     struct local_writer *w = (struct local_writer *)writer;
     enum zs_status status = finish_file(w, err);
     if (status == ZS_OK)
-        status = zs_local_check_root(writer->store, err);
-    if (status == ZS_OK)
         status = publish_file(w, err);
     if (status != ZS_OK)
         (void)unlink(w->temp_path);
-    else
-        status = sync_entry(w, err);
+    else if (writer->store->sync == ZS_SYNC_EACH)
+        status = zs_entry_sync(w->path, err);
     writer_free(w);
     return status;
+}
+
+/* ---- Flushing a new store, whose objects are all flushed at once, so that they do not wait one by one ---- */
+
+/* Lists the files below a directory, and the directories with it, but no links. */
+static enum zs_status list_below(const char *path, struct zs_names *files, struct zs_names *directories,
+                                 struct zs_error *err)
+{
+    ZS_TRY(zs_names_add(directories, zs_strdup(path), err));
+    enum zs_status status = ZS_OK;
+    DIR *dir = opendir(path);
+    if (dir == NULL)
+        return zs_fail(err, ZS_IO, "%s: cannot be listed: %s", path, strerror(errno));
+    for (const struct dirent *entry; status == ZS_OK && (entry = readdir(dir)) != NULL;) {
+        struct stat st;
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+            fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        char *below = zs_format("%s/%s", path, entry->d_name);
+        if (below != NULL && S_ISDIR(st.st_mode))
+            status = list_below(below, files, directories, err);
+        if (below == NULL || S_ISREG(st.st_mode))
+            status = zs_names_add(files, below, err);
+        else
+            free(below);
+    }
+    (void)closedir(dir);
+    return status;
+}
+
+static enum zs_status sync_file(void *ctx, size_t item, struct zs_error *err)
+{
+    const char *path = ((char **)ctx)[item];
+    enum zs_status status = ZS_OK;
+    const int fd = zs_open_file(path, O_RDONLY | O_NONBLOCK);
+    if (fd < 0 ? !means_absent(errno) : fdatasync(fd) != 0) /* absent: removed since */
+        status = zs_fail(err, ZS_IO, "%s: cannot be written to the disk: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return status;
+}
+
+static enum zs_status sync_directory(void *ctx, size_t item, struct zs_error *err)
+{
+    return zs_directory_sync(((char **)ctx)[item], err);
+}
+
+enum zs_status zs_local_sync(struct zs_store *store, struct zs_error *err)
+{
+    struct zs_names files = {0}, directories = {0};
+    if (store->sync != ZS_SYNC_LATER)
+        return ZS_OK;
+    enum zs_status status = list_below(store->root, &files, &directories, err);
+    if (status == ZS_OK)
+        status = zs_parallel_for(ZS_MOST_SYNCS, files.count, sync_file, files.list, err);
+    if (status == ZS_OK)
+        status = zs_parallel_for(ZS_MOST_SYNCS, directories.count, sync_directory, directories.list, err);
+    zs_names_free(files.list);
+    zs_names_free(directories.list);
+    return status == ZS_OK ? zs_entry_sync(store->root, err) : status;
 }
 
 /* ---- Objects changed where they are ---- */
@@ -295,21 +353,14 @@ static enum zs_status open_file(struct local_file *file, struct zs_error *err)
 
 enum zs_status zs_local_file_open(struct zs_store *store, const char *key, struct zs_file **file, struct zs_error *err)
 {
-    struct local_store *s = store_of(store);
-    struct folder *f;
     struct local_file *c = zs_calloc(1, sizeof *c);
-    char *prefix = zs_key_parent(key);
-    if (c == NULL || prefix == NULL || (c->path = zs_vsi_path(store, key)) == NULL) {
-        free(prefix);
+    if (c == NULL || (c->path = zs_vsi_path(store, key)) == NULL) {
         free(c);
         return zs_fail_memory(err);
     }
     c->base.store = store;
     c->fd = -1;
-    (void)pthread_mutex_lock(&s->lock);
-    enum zs_status status = zs_folder_enter(s, prefix, false, &f, err);
-    (void)pthread_mutex_unlock(&s->lock);
-    free(prefix);
+    enum zs_status status = zs_folder_enter_above(store, key, false, err);
     if (status == ZS_OK)
         status = open_file(c, err);
     if (status == ZS_OK)
@@ -394,16 +445,10 @@ static enum zs_status lock_directory(const char *path, struct zs_lock **lock, st
 /* Locks the folder of an object, and makes it if it is absent: without it there is nothing to lock. */
 enum zs_status zs_local_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err)
 {
-    struct local_store *s = store_of(store);
-    struct folder *f;
-    char *prefix = zs_key_parent(key);
-    char *path = prefix != NULL ? zs_vsi_path(store, prefix) : NULL;
+    ZS_TRY(zs_folder_enter_above(store, key, true, err));
+    char *prefix = parent_of(key), *path = prefix != NULL ? zs_vsi_path(store, prefix) : NULL;
+    const bool is_ours = path != NULL && prefix[0] == '\0' && zs_staging_is_path(store->root); /* locked already */
     enum zs_status status = path != NULL ? ZS_OK : zs_fail_memory(err);
-    const bool is_ours = status == ZS_OK && prefix[0] == '\0' && zs_staging_is_path(store->root); /* locked already */
-    pthread_mutex_lock(&s->lock);
-    if (status == ZS_OK)
-        status = zs_folder_enter(s, prefix, true, &f, err);
-    pthread_mutex_unlock(&s->lock);
     if (status == ZS_OK && !is_ours)
         status = lock_directory(path, lock, err);
     free(path);

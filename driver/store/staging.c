@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* renameat2(), getentropy(), O_CLOEXEC */
+#define _GNU_SOURCE /* renameat2(), getentropy(), O_CLOEXEC, gethostname() */
 #include "store/staging.h"
 
 #include <dirent.h>
@@ -147,13 +147,6 @@ static bool is_local(const char *path)
     return strncmp(path, "/vsi", 4) != 0;
 }
 
-static bool has_rename(const char *path)
-{
-    return is_local(path) || strncmp(path, "/vsimem/", 8) == 0;
-}
-
-/* ---- Names of directories ---- */
-
 /* Length of the directory of a path, with its slash; 0 when it has none. */
 static size_t directory_length(const char *path)
 {
@@ -194,7 +187,7 @@ static char *resolve(const char *root)
 {
     struct stat st;
     const char *name = root + directory_length(root);
-    const bool is_dots = strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+    const bool is_dots = strcmp(name, ".") == 0 || strcmp(name, "..") == 0; /* which no rename replaces */
     if (is_local(root) && (is_dots || (lstat(root, &st) == 0 && S_ISLNK(st.st_mode))))
         return realpath(root, NULL);
     return zs_strdup(root);
@@ -215,52 +208,28 @@ static int lock_directory(const char *path)
     return -1;
 }
 
-/* Makes a directory beside the store, locked where it is local. Another process may take it for a leftover before it is
- * locked, and remove it: then this makes another. A file system without locks keeps its leftovers. */
+/* Makes a directory beside the store, and locks it. Another process may take it for a leftover before it is locked, and
+ * remove it: then this makes another. A file system without locks keeps its leftovers. */
 static enum zs_status make_beside(struct zs_staging *staging, struct zs_error *err)
 {
-    for (int i = 0; i < ATTEMPTS; i++) {
+    int reason = EEXIST;
+    for (int i = 0; i < ATTEMPTS && reason == EEXIST; i++) {
+        struct stat st;
         char *path = name_beside(staging->root, TEMPORARY);
         ZS_TRY_MEMORY(path, err);
-        errno = 0;
-        if (zs_vsi_make_directory(path) == 0) {
-            staging->lock = is_local(path) ? lock_directory(path) : -1;
-            if (staging->lock >= 0 || zs_vsi_exists(path)) {
-                staging->path = path;
-                staging->is_beside = true;
-                return ZS_OK;
-            }
-            errno = EEXIST;
+        reason = mkdir(path, 0755) == 0 ? 0 : errno;
+        staging->lock = reason == 0 ? lock_directory(path) : -1;
+        if (reason == 0 && (staging->lock >= 0 || stat(path, &st) == 0)) {
+            staging->path = path;
+            staging->is_beside = true;
+            return ZS_OK;
         }
-        const int reason = errno;
         free(path);
-        if (reason != EEXIST)
-            return zs_fail(err, ZS_IO, "%s: cannot be created: no directory can be made beside it: %s", staging->root,
-                           strerror(reason));
+        reason = reason == 0 ? EEXIST : reason;
     }
-    return zs_fail(err, ZS_IO, "%s: cannot be created: all names beside it are taken", staging->root);
-}
-
-/* Whether this is the process's working directory, which would not follow a rename. */
-static bool is_current_directory(const char *path)
-{
-    struct stat here, there;
-    return is_local(path) && stat(".", &here) == 0 && stat(path, &there) == 0 && here.st_dev == there.st_dev &&
-           here.st_ino == there.st_ino;
-}
-
-static enum zs_status check_parent(const char *root, struct zs_error *err)
-{
-    char *parent = is_local(root) ? zs_strdup(root) : NULL;
-    struct stat st;
-    if (parent == NULL)
-        return is_local(root) ? zs_fail_memory(err) : ZS_OK;
-    parent[directory_length(root)] = '\0';
-    const bool is_absent = parent[0] != '\0' && stat(parent, &st) != 0 && errno == ENOENT;
-    const enum zs_status status =
-        is_absent ? zs_fail(err, ZS_NOT_FOUND, "%s: cannot be created: there is no folder %s", root, parent) : ZS_OK;
-    free(parent);
-    return status;
+    /* as in GDAL's other drivers no folder is made above it, since a name that is mistyped would make one */
+    return zs_fail(err, reason == ENOENT ? ZS_NOT_FOUND : ZS_IO,
+                   "%s: cannot be created: no directory can be made beside it: %s", staging->root, strerror(reason));
 }
 
 enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_staging *staging, struct zs_error *err)
@@ -269,24 +238,14 @@ enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_stagi
     staging->root = resolve(root);
     if (staging->root == NULL)
         return zs_fail(err, ZS_IO, "%s: cannot be followed: %s", root, strerror(errno));
-    if (has_rename(staging->root) &&
-        !(is_current_directory(staging->root) && zs_vsi_is_empty_directory(staging->root))) {
-        ZS_TRY(check_parent(staging->root, err));
-        ZS_TRY(zs_vsi_make_parents(staging->root, &staging->made, err));
-        struct stat st;
-        const bool is_there = is_local(staging->root) && stat(staging->root, &st) == 0;
+    if (is_local(staging->root)) {
         const enum zs_status status = make_beside(staging, err);
-        if (status == ZS_OK) {
-            if (is_there)
-                (void)chmod(staging->path, st.st_mode & 07777);
-            return ZS_OK;
-        }
         /* An empty directory in one that is not writable: nothing is lost by writing in place. */
-        if (status != ZS_IO || !is_there || !zs_vsi_is_empty_directory(staging->root))
+        if (status != ZS_IO || !zs_vsi_is_empty_directory(staging->root))
             return status;
     }
     staging->path =
-        replaces && !has_rename(staging->root) ? name_beside(staging->root, TEMPORARY) : zs_strdup(staging->root);
+        replaces && !is_local(staging->root) ? name_beside(staging->root, TEMPORARY) : zs_strdup(staging->root);
     return staging->path != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
@@ -297,13 +256,13 @@ enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_stagi
 static int rename_both(const struct zs_staging *staging, char **older)
 {
     char *aside = name_beside(staging->root, ASIDE);
-    if (aside == NULL || zs_vsi_rename(staging->root, aside) != 0) {
+    if (aside == NULL || rename(staging->root, aside) != 0) {
         free(aside);
         return -1;
     }
-    if (zs_vsi_rename(staging->path, staging->root) != 0) {
+    if (rename(staging->path, staging->root) != 0) {
         const int reason = errno;
-        (void)zs_vsi_rename(aside, staging->root);
+        (void)rename(aside, staging->root);
         free(aside);
         errno = reason;
         return -1;
@@ -312,7 +271,7 @@ static int rename_both(const struct zs_staging *staging, char **older)
     return 0;
 }
 
-static int take_local(const struct zs_staging *staging, char **older)
+static int take_place(const struct zs_staging *staging, char **older)
 {
     if (rename(staging->path, staging->root) == 0) /* onto an empty directory as well */
         return 0;
@@ -326,29 +285,16 @@ static int take_local(const struct zs_staging *staging, char **older)
     return errno == EINVAL || errno == ENOSYS ? rename_both(staging, older) : -1;
 }
 
-static int take_in_memory(const struct zs_staging *staging, char **older)
-{
-    if (zs_vsi_is_empty_directory(staging->root)) /* /vsimem/ removes others too */
-        (void)zs_vsi_remove_directory(staging->root);
-    return zs_vsi_exists(staging->root) ? rename_both(staging, older) : zs_vsi_rename(staging->path, staging->root);
-}
-
 enum zs_status zs_staging_publish(struct zs_staging *staging, bool sync, char **older, struct zs_error *err)
 {
     *older = NULL;
-    if (!staging->is_beside) {
-        staging->made = 0;
+    if (!staging->is_beside)
         return ZS_OK;
-    }
-    errno = 0;
-    if ((is_local(staging->root) ? take_local(staging, older) : take_in_memory(staging, older)) != 0)
-        return zs_fail(err, ZS_IO, "%s: cannot be put in place: %s", staging->root,
-                       errno != 0 ? strerror(errno) : "no reason given");
-    if (sync && is_local(staging->root)) {
+    if (take_place(staging, older) != 0)
+        return zs_fail(err, ZS_IO, "%s: cannot be put in place: %s", staging->root, strerror(errno));
+    if (sync)
         (void)zs_entry_sync(staging->root, NULL); /* as far as that is possible */
-    }
     staging->is_beside = false;
-    staging->made = 0;
     return ZS_OK;
 }
 
@@ -356,11 +302,6 @@ void zs_staging_end(struct zs_staging *staging)
 {
     if (staging->lock >= 0)
         (void)close(staging->lock);
-    for (size_t n; staging->made > 0 && (n = directory_length(staging->root)) > 1; staging->made--) {
-        staging->root[n - 1] = '\0';
-        if (!zs_vsi_is_empty_directory(staging->root) || zs_vsi_remove_directory(staging->root) != 0)
-            break;
-    }
     free(staging->root);
     free(staging->path);
     *staging = (struct zs_staging){.lock = -1};
@@ -368,8 +309,8 @@ void zs_staging_end(struct zs_staging *staging)
 
 char *zs_staging_set_aside(const char *root)
 {
-    char *path = has_rename(root) ? name_beside(root, TEMPORARY) : NULL;
-    if (path != NULL && zs_vsi_rename(root, path) == 0)
+    char *path = is_local(root) ? name_beside(root, TEMPORARY) : NULL;
+    if (path != NULL && rename(root, path) == 0)
         return path;
     free(path);
     return NULL;
@@ -438,4 +379,196 @@ char **zs_staging_leftovers(const char *root)
     free(parent);
     free(resolved);
     return l.paths.list;
+}
+
+/* ---- Marks of makers ---- */
+
+#define MOST_BYTES 1024
+#define TOKEN_DIGITS 16
+#define WORD 64 /* bytes of a word in a mark, and a zero */
+#define FIRST_LINE "A raster is being written here, or was when its writer was killed.\n"
+#define FORMAT FIRST_LINE "process %ld since %s in %s boot %s on %s at %s\n%s\n"
+#define PARSED FIRST_LINE "process %ld since %63s in %63s boot %63s on %63s at %63s"
+#define NOT_KNOWN "-"
+
+/* The maker of a mark. */
+struct maker {
+    long process;
+    char since[WORD]; /* when that began, after the boot: a number is given to many processes */
+    char in[WORD];    /* its namespace of processes */
+    char boot[WORD], host[WORD];
+    char at[WORD]; /* when the mark was put, by the maker's clock: for messages alone */
+};
+
+/* Keeps the letters, digits and so on of a word, so that a mark can be read back. */
+static void clean(char *word)
+{
+    for (char *c = word; *c != '\0'; c++)
+        if (*c <= ' ' || *c >= 127)
+            *c = '_';
+    if (word[0] == '\0')
+        memcpy(word, NOT_KNOWN, sizeof NOT_KNOWN);
+}
+
+static void read_word(const char *path, char *word)
+{
+    FILE *file = fopen(path, "re");
+    if (file == NULL || fscanf(file, "%63s", word) != 1)
+        memcpy(word, NOT_KNOWN, sizeof NOT_KNOWN);
+    if (file != NULL)
+        (void)fclose(file);
+}
+
+/* When a process began; false where there is none, or one that has ended and was not waited for. */
+static bool read_since(long process, char *since)
+{
+    char path[64], text[1024] = {0}, state = 'Z';
+    (void)snprintf(path, sizeof path, "/proc/%ld/stat", process);
+    FILE *file = fopen(path, "re");
+    const size_t n = file != NULL ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file != NULL)
+        (void)fclose(file);
+    const char *end = n > 0 ? strrchr(text, ')') : NULL; /* of the name, in which may be anything */
+    return end != NULL &&
+           sscanf(end + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %63s", &state,
+                  since) == 2 &&
+           state != 'Z' && state != 'X';
+}
+
+static void describe(struct maker *us)
+{
+    *us = (struct maker){.process = (long)getpid()};
+    if (!read_since(us->process, us->since))
+        memcpy(us->since, NOT_KNOWN, sizeof NOT_KNOWN);
+    const ssize_t n = readlink("/proc/self/ns/pid", us->in, sizeof us->in - 1);
+    us->in[n > 0 ? (size_t)n : 0] = '\0';
+    clean(us->in);
+    read_word("/proc/sys/kernel/random/boot_id", us->boot);
+    if (gethostname(us->host, sizeof us->host - 1) != 0)
+        us->host[0] = '\0';
+    clean(us->host);
+    struct tm t;
+    const time_t now = time(NULL);
+    if (gmtime_r(&now, &t) == NULL || strftime(us->at, sizeof us->at, "%Y-%m-%dT%H:%M:%SZ", &t) == 0)
+        memcpy(us->at, NOT_KNOWN, sizeof NOT_KNOWN);
+}
+
+static bool parse(const struct zs_buffer *text, struct maker *maker)
+{
+    char copy[MOST_BYTES + 1];
+    const size_t n = text->size < MOST_BYTES ? text->size : MOST_BYTES;
+    memcpy(copy, text->data, n);
+    copy[n] = '\0';
+    *maker = (struct maker){.process = 0};
+    return sscanf(copy, PARSED, &maker->process, maker->since, maker->in, maker->boot, maker->host, maker->at) == 6;
+}
+
+/* Whether this machine sees the processes of the maker. */
+static bool is_here(const struct maker *maker, const struct maker *us)
+{
+    return strcmp(maker->boot, NOT_KNOWN) != 0 && strcmp(maker->since, NOT_KNOWN) != 0 &&
+           strcmp(maker->boot, us->boot) == 0 && strcmp(maker->in, us->in) == 0 && strcmp(maker->host, us->host) == 0;
+}
+
+/* Reads the mark at a key. *has_maker is false where none is named, as in a file that somebody else put. */
+static enum zs_status read_mark(struct zs_store *store, const char *key, struct maker *maker, bool *has_maker,
+                                char **etag, struct zs_error *err)
+{
+    struct zs_buffer text = {0};
+    zs_store_forget(store, key);
+    const enum zs_status status = zs_store_get_tagged(store, key, MOST_BYTES, &text, etag, err);
+    *has_maker = status == ZS_OK && parse(&text, maker);
+    zs_buffer_free(&text);
+    return status;
+}
+
+/* Like zs_mark_check(). *etag is the version of the mark that may be replaced, for the caller to free. */
+static enum zs_status check(struct zs_store *store, const char *key, bool overwrites, char **etag,
+                            struct zs_error *err)
+{
+    struct maker us, maker;
+    bool has_maker;
+    char since[WORD] = "";
+    describe(&us);
+    const enum zs_status status = read_mark(store, key, &maker, &has_maker, etag, err);
+    if (status != ZS_OK || !has_maker)
+        return status == ZS_NOT_FOUND ? ZS_OK : status;
+    const bool is_seen = is_here(&maker, &us);
+    if (is_seen && read_since(maker.process, since) && strcmp(since, maker.since) == 0)
+        return zs_fail(err, ZS_CONFLICT, "%s/%s: process %ld on %s is making what shall be there, since %s",
+                       store->root, key, maker.process, maker.host, maker.at);
+    if (!is_seen && !overwrites)
+        return zs_fail(err, ZS_CONFLICT,
+                       "%s/%s: process %ld on %s is making what shall be there, since %s; if it was killed, remove "
+                       "this object, or give OVERWRITE=YES", store->root, key, maker.process, maker.host, maker.at);
+    return ZS_OK;
+}
+
+enum zs_status zs_mark_check(struct zs_store *store, const char *key, bool overwrites, struct zs_error *err)
+{
+    char *etag = NULL;
+    const enum zs_status status = check(store, key, overwrites, &etag, err);
+    free(etag);
+    return status;
+}
+
+/* Puts a mark where a lock keeps other makers away, or nothing does. */
+static enum zs_status put_locked(struct zs_store *store, const char *key, bool overwrites, const char *text,
+                                 struct zs_error *err)
+{
+    struct zs_lock *lock;
+    ZS_TRY(zs_store_lock(store, key, &lock, err));
+    enum zs_status status = zs_mark_check(store, key, overwrites, err);
+    if (status == ZS_OK)
+        status = zs_store_put(store, key, text, strlen(text), err);
+    zs_store_unlock(store, lock);
+    return status;
+}
+
+/* Puts a mark where nothing is, else over the one that may be replaced. */
+static enum zs_status put_on_condition(struct zs_store *store, const char *key, bool overwrites, const char *text,
+                                       struct zs_error *err)
+{
+    int tries = 0;
+    enum zs_status status = zs_store_put_over(store, key, "", text, strlen(text), err);
+    while (status == ZS_CONFLICT && zs_conflict_again(&tries)) {
+        char *etag = NULL;
+        const enum zs_status checked = check(store, key, overwrites, &etag, err);
+        if (checked == ZS_OK)
+            status = zs_store_put_over(store, key, etag, text, strlen(text), err);
+        free(etag);
+        ZS_TRY(checked);
+    }
+    return status;
+}
+
+enum zs_status zs_mark_put(struct zs_store *store, const char *key, bool overwrites, struct zs_error *err)
+{
+    struct maker us;
+    char text[MOST_BYTES], token[TOKEN_DIGITS + 1];
+    describe(&us);
+    zs_random_digits(token, TOKEN_DIGITS); /* a PUT that is refused where its very bytes are counts as done */
+    (void)snprintf(text, sizeof text, FORMAT, us.process, us.since, us.in, us.boot, us.host, us.at, token);
+    return zs_store_has_conditions(store) ? put_on_condition(store, key, overwrites, text, err)
+                                          : put_locked(store, key, overwrites, text, err);
+}
+
+enum zs_status zs_mark_remove(struct zs_store *store, const char *key, struct zs_error *err)
+{
+    struct maker us, maker;
+    bool has_maker;
+    char *etag = NULL;
+    describe(&us);
+    enum zs_status status = read_mark(store, key, &maker, &has_maker, &etag, err);
+    free(etag);
+    if (status == ZS_OK && has_maker && is_here(&maker, &us) && maker.process == us.process &&
+        strcmp(maker.since, us.since) == 0)
+        status = zs_store_remove(store, key, err);
+    return status == ZS_NOT_FOUND ? ZS_OK : status;
+}
+
+bool zs_is_mark(const char *key)
+{
+    const char *slash = strrchr(key, '/');
+    return strcmp(slash != NULL ? slash + 1 : key, ZS_MARK_NAME) == 0;
 }

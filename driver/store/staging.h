@@ -4,10 +4,10 @@
  * A file has a random name and is locked for as long as its writer lives. So two writers never share one, whatever
  * machines or containers they run in, and a killed writer's files are distinguished from those being written.
  *
- * A new store, on file systems that rename (local ones and /vsimem/), is written to a hidden directory beside its path,
- * ".NAME.<16 digits>.tmp", locked by its maker for as long as it lives. A rename moves it to its path; where another
- * store is there, the two are exchanged. So at every moment the path holds the old store or the new one, whole.
- * Elsewhere a store is written in place, and one that replaces another under such a hidden name. */
+ * A new store on a local disk is written to a hidden directory beside its path, ".NAME.<16 digits>.tmp", locked by its
+ * maker for as long as it lives. A rename moves it to its path; where another store is there, the two are exchanged. So
+ * at every moment the path holds the old store or the new one, whole. Elsewhere, in memory too, a store is written in
+ * place, and one that replaces another under such a hidden name. */
 #pragma once
 
 #include <stdbool.h>
@@ -36,11 +36,9 @@ struct zs_staging {
     char *path;     /* where to write: beside it, or the same */
     bool is_beside;
     int lock;       /* of the directory at `path`; -1 where there is none */
-    int made;       /* directories above the final path that were not there */
 };
 
-/* Makes the directory beside, and in memory those above it. ZS_NOT_FOUND where the directory above a local path is not
- * there: as in GDAL's other drivers it is not made, since a name that is mistyped would make it. `replaces`: something
+/* Makes the directory beside. ZS_NOT_FOUND where the directory above a local path is not there. `replaces`: something
  * is at `root`. Release with zs_staging_end(), also on failure. */
 enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_staging *staging, struct zs_error *err);
 
@@ -49,8 +47,7 @@ enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_stagi
  * directory. On failure the older store is where it was. */
 enum zs_status zs_staging_publish(struct zs_staging *staging, bool sync, char **older, struct zs_error *err);
 
-/* Releases the lock, and removes directories that were made for a store that was not published. The caller removes that
- * store before. */
+/* Releases the lock. The caller removes a store that was not published before. */
 void zs_staging_end(struct zs_staging *staging);
 
 /* Whether a path has the name of such a directory: its maker holds its lock, and no other process reads it. */
@@ -63,3 +60,22 @@ char **zs_staging_leftovers(const char *root);
 /* Moves a store that is to be removed out of sight, at once and whole: to the returned path beside it, freed with
  * free(). NULL where that is impossible. */
 char *zs_staging_set_aside(const char *root);
+
+/* ---- Who makes what is to be at a prefix ----
+ *
+ * An object ".unfinished" is there from before the first chunk until all is there. One maker puts it: on object stores
+ * on the condition that nothing is there, elsewhere under a lock. It names the maker's machine and process, and since
+ * when. The mark of a process that this machine sees to be gone is replaced; that of another machine's is where the
+ * user says so. */
+
+#define ZS_MARK_NAME ".unfinished"
+
+/* Puts the mark at `key`, whose last name is ZS_MARK_NAME. ZS_CONFLICT where a mark is that zs_mark_check() finds. */
+enum zs_status zs_mark_put(struct zs_store *store, const char *key, bool overwrites, struct zs_error *err);
+/* ZS_CONFLICT where a mark is there whose maker lives or, unless `overwrites`, may live: the message names it. */
+enum zs_status zs_mark_check(struct zs_store *store, const char *key, bool overwrites, struct zs_error *err);
+/* Removes the mark, which this process put, unless another maker's is there by now. */
+enum zs_status zs_mark_remove(struct zs_store *store, const char *key, struct zs_error *err);
+
+/* Whether the key is that of a mark. */
+bool zs_is_mark(const char *key);

@@ -390,11 +390,11 @@ enum zs_status zs_writer_try_commit(struct zs_writer *writer, bool *is_kept, str
 
 void zs_writer_abort(struct zs_writer *writer)
 {
-    struct zs_expectation *expected = writer != NULL ? writer->expected : NULL;
-    char *key = writer != NULL ? writer->key : NULL;
-    if (writer != NULL)
-        ops_of(writer)->abort(writer);
-    zs_expectation_free(expected);
+    if (writer == NULL)
+        return;
+    char *expected = writer->expected, *key = writer->key;
+    ops_of(writer)->abort(writer);
+    free(expected);
     free(key);
 }
 

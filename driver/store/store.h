@@ -156,7 +156,7 @@ enum zs_status zs_writer_try_commit(struct zs_writer *writer, bool *is_kept, str
 /* Drops the object and releases the writer. NULL is allowed. */
 void zs_writer_abort(struct zs_writer *writer);
 
-/* ---- Commits that expect a version (commits.c) ----
+/* ---- Commits that expect a version (vsi_write.c) ----
  *
  * Object stores have no locks. Many of them refuse a commit instead, unless the object under its key is still the one
  * that was read: If-Match and If-None-Match of RFC 9110 with its ETag. Google's takes these for reading alone, and
@@ -328,25 +328,23 @@ struct zs_file {
     struct zs_store *store;
     uint64_t size, version; /* when it was opened */
 };
-/* The object that a commit expects to replace. */
-struct zs_expectation {
-    struct zs_store *store; /* that was asked for the writer: it may stand before the writer's */
-    char *etag;
-};
 struct zs_writer {
     struct zs_store *store;
     uint64_t size;
-    struct zs_expectation *expected; /* NULL: whatever is there */
+    /* The ETag of the object that the commit expects to replace, NULL: whatever is there; and the store that was asked
+     * for the writer: it may stand before the writer's. */
+    char *expected;
+    struct zs_store *expecting;
     /* Of a commit that is sent: what finds out whether it arrived. NULL elsewhere. The store may stand before the
      * writer's. */
     struct zs_store *reader;
     char *key;
-    bool has_answer; /* of the last failure of its send(): its message has the server's own words */
+    bool has_answer;  /* of the last failure of its send(): its message has the server's own words */
+    bool may_be_lost; /* set by a send() that succeeded, as far as it knows */
 };
 
 /* Sends a commit, of a writer that has a key: see zs_writer_commit() and zs_writer_expect(). It is kept. */
 enum zs_status zs_writer_send(struct zs_writer *writer, struct zs_error *err);
-void zs_expectation_free(struct zs_expectation *expected); /* NULL is allowed */
 
 /* Whether the commit of a writer is sent beside the caller's work (zs_store_overlap()), and sends it so: takes it over,
  * also on failure. Waits while too many or too large objects are under way, and for an older one of that key. After one

@@ -34,29 +34,16 @@ static bool gives_no_reason(void)
     return VSIGetLastErrorNo() == 0 && CPLGetLastErrorMsg()[0] == '\0';
 }
 
-/* What is wrong with an archive: GDAL gives no reason. */
-static const char *reason_of_archive(const char *path)
-{
-    switch (zs_vsi_archive_of(path)) {
-    case ZS_ARCHIVE_ABSENT:
-        return "the archive is not there";
-    case ZS_ARCHIVE_CLOSED:
-        return CPLSPrintf("the archive cannot be opened: %s", strerror(EACCES));
-    case ZS_ARCHIVE_UNREADABLE:
-        return "the archive is cut or damaged: its table of contents cannot be read";
-    case ZS_ARCHIVE_READABLE:
-        break;
-    }
-    return "the archive is damaged there";
-}
+/* GDAL gives no reason there. */
+static const char bad_archive[] = "the archive is not there, cannot be opened, or is cut or damaged";
 
 /* Why a file cannot be opened: GDAL gives no reason when one of its settings forbids it. */
-static const char *reason_not_opened(const struct zs_store *store, const char *path)
+static const char *reason_not_opened(const struct zs_store *store)
 {
     static const char *const limits[] = {"CPL_VSIL_CURL_ALLOWED_EXTENSIONS", "CPL_VSIL_CURL_ALLOWED_FILENAME"};
     const bool is_silent = gives_no_reason();
     if (is_silent && zs_vsi_kind(store)->is_archive)
-        return reason_of_archive(path);
+        return bad_archive;
     for (size_t i = 0; is_silent && i < sizeof limits / sizeof limits[0]; i++) {
         const char *allowed = CPLGetConfigOption(limits[i], NULL);
         if (allowed != NULL)
@@ -110,7 +97,7 @@ static bool failure_means_absent(const struct zs_store *store, const char *path)
 static enum zs_status fail_open(const struct zs_store *store, const char *path, const char *name, const char *what,
                                 struct zs_error *err)
 {
-    const enum zs_status status = zs_fail(err, ZS_IO, "%s: %s: %s", name, what, reason_not_opened(store, path));
+    const enum zs_status status = zs_fail(err, ZS_IO, "%s: %s: %s", name, what, reason_not_opened(store));
     return failure_means_absent(store, path) ? zs_fail(err, ZS_NOT_FOUND, "%s: there is no such file", name) : status;
 }
 
@@ -254,13 +241,10 @@ static enum zs_status read_handle(struct vsi_object *o, VSILFILE *file, uint64_t
     size_t got = 0;
     if (VSIFSeekL(file, offset, SEEK_SET) == 0)
         got = VSIFReadL(data, 1, n, file);
-    /* Other writers may change files in memory in place: this shows only afterwards. */
-    if (zs_vsi_kind(o->base.store)->is_memory && !is_unchanged(o, file))
-        return fail_replaced(o, err);
     if (got != n) {
         const bool is_damaged = zs_vsi_kind(o->base.store)->is_archive && gives_no_reason();
         return zs_fail(err, ZS_IO, "%s: expected %zu bytes at offset %llu, found %zu: %s", o->name, n,
-                       (unsigned long long)offset, got, is_damaged ? reason_of_archive(o->path) : zs_vsi_reason());
+                       (unsigned long long)offset, got, is_damaged ? bad_archive : zs_vsi_reason());
     }
     return ZS_OK;
 }
@@ -301,7 +285,6 @@ struct listing {
     bool has_failed; /* it, or a page of it */
     struct zs_names names;
     char reason[400]; /* of a failure */
-    bool may_recover; /* the server does not refuse */
 };
 
 /* Lists once. GDAL takes the pages before one that failed for all: the answer that it could not use shows that. */
@@ -348,7 +331,6 @@ static enum zs_status ask_server(struct listing *l, bool is_listable, struct zs_
         return kind == ZS_HTTP_FAILED ? ZS_IO : ZS_UNSUPPORTED;
     if (!l->has_failed && (kind == ZS_HTTP_BEYOND || (kind == ZS_HTTP_ABSENT && !l->is_open)))
         return l->is_open ? ZS_OK : ZS_NOT_FOUND;
-    l->may_recover = kind != ZS_HTTP_REFUSED;
     if (kind == ZS_HTTP_REFUSED || kind == ZS_HTTP_FAILED)
         (void)snprintf(l->reason, sizeof l->reason, "%s", found);
     return ZS_IO;
@@ -384,21 +366,14 @@ static enum zs_status list_once(const struct zs_store *store, struct listing *l,
     return (kind->is_archive ? is_not_listed(l->path) : VSIStatL(l->path, &st) != 0) ? ZS_NOT_FOUND : ZS_IO;
 }
 
-/* GDAL makes a request for a listing once, whatever its options are. */
 static enum zs_status vsi_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
 {
     char *path = zs_vsi_path(store, prefix);
     ZS_TRY_MEMORY(path, err);
     struct listing l = {.path = path};
-    struct zs_vsi_retries retries = zs_vsi_retries_of(path);
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, store);
-    enum zs_status status = list_once(store, &l, err);
-    while (status == ZS_IO && l.may_recover && zs_vsi_retry(&retries)) {
-        zs_names_free(l.names.list);
-        l = (struct listing){.path = path};
-        status = list_once(store, &l, err);
-    }
+    const enum zs_status status = list_once(store, &l, err);
     zs_vsi_quiet_end(&q);
     free(path);
     if (status == ZS_NOT_FOUND)

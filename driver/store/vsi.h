@@ -15,7 +15,7 @@ struct zs_path_kind {
     bool is_remote;   /* behind a network */
     bool speaks_http; /* ... and failures come with the status of an answer */
     bool is_listable; /* directories can be listed, even if one attempt may fail; a web server may have no listings */
-    bool sends_conditions; /* an object is put with one request, which can carry a condition (commits.c) */
+    bool sends_conditions; /* an object is put with one request, which can carry a condition (vsi_write.c) */
     bool has_generations; /* ... of the number of an object and not its ETag (Google) */
     bool lists_all; /* ... and then they have all that is there; OpenStack's listings are behind */
 };
@@ -37,17 +37,10 @@ char *zs_path_shown(const char *path);
 /* A text of others with each URL and each path of GDAL's shown likewise. */
 char *zs_text_shown(const char *text);
 
-/* ---- Directories of a local disk and of /vsimem/ (vsi_paths.c) ---- */
+/* ---- What is there (vsi_paths.c) ---- */
 
 /* Whether a file or directory is at a path. False also where that cannot be asked for. */
 bool zs_vsi_exists(const char *path);
-/* Makes the directories above `path`; *made, unless NULL, counts those that were not there. Another writer may make one
- * at the same moment. */
-enum zs_status zs_vsi_make_parents(const char *path, int *made, struct zs_error *err);
-/* -1 with errno where it fails. */
-int zs_vsi_make_directory(const char *path);
-int zs_vsi_remove_directory(const char *path);
-int zs_vsi_rename(const char *from, const char *to);
 bool zs_vsi_is_empty_directory(const char *path);
 
 /* ---- GDAL's errors and settings around our calls (vsi_settings.c) ---- */
@@ -88,16 +81,6 @@ void zs_vsi_hand_down_settings(void);
  * until the setting changes. */
 const char *zs_vsi_option(const char *path, const char *name);
 
-/* How often, and after how many seconds, a request for this path is to be made again, by the options of GDAL's
- * (GDAL_HTTP_MAX_RETRY: never by default), for what GDAL itself does not. */
-struct zs_vsi_retries {
-    int left;
-    double delay;
-};
-struct zs_vsi_retries zs_vsi_retries_of(const char *path);
-/* Waits, each time twice as long. False where none is left. */
-bool zs_vsi_retry(struct zs_vsi_retries *retries);
-
 /* ---- The store ---- */
 
 /* `root` is of that kind; copied. It works everywhere, if not always with the fewest requests. */
@@ -107,10 +90,6 @@ enum zs_status zs_store_open_vsi(const char *root, const struct zs_path_kind *ki
 /* Looks for `path`, or a directory above it, in the listing of the nearest directory that can be listed. */
 enum zs_listed { ZS_LISTED_UNKNOWN, ZS_LISTED_NOT, ZS_LISTED };
 enum zs_listed zs_vsi_find_listed(const char *path);
-
-/* The state of the archive that a path lies in: there or not, to be read or not, with a table of contents or none. */
-enum zs_archive { ZS_ARCHIVE_ABSENT, ZS_ARCHIVE_CLOSED, ZS_ARCHIVE_UNREADABLE, ZS_ARCHIVE_READABLE };
-enum zs_archive zs_vsi_archive_of(const char *path);
 
 /* Inside: what vsi.c and vsi_write.c share. */
 struct vsi_store {

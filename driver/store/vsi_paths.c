@@ -47,33 +47,30 @@ static const char *path_within(const char *path, bool *is_archive, char **decode
     return begins(file, "vsi") ? file - 1 : file; /* GDAL takes /vsizip/vsicurl/ for /vsizip//vsicurl/ */
 }
 
-static bool is_network(const char *path, bool *speaks_http)
-{
-    static const char *const systems[] = {"/vsicurl",  "/vsis3",    "/vsigs",    "/vsiaz",      "/vsiadls",
-                                          "/vsioss",   "/vsiswift", "/vsihdfs",  "/vsiwebhdfs"};
-    for (size_t i = 0; i < sizeof systems / sizeof systems[0]; i++) {
-        if (!begins(path, systems[i]))
-            continue;
-        const char *rest = path + strlen(systems[i]);
-        if (*rest != '/' && *rest != '?' && !begins(rest, "_streaming/"))
-            continue;
-        *speaks_http = strcmp(systems[i], "/vsihdfs") != 0;
-        return true;
-    }
-    return false;
-}
+/* GDAL's file systems behind a network. Listings of OpenStack's are behind. /vsiaz/ carries no condition: it sends
+ * objects larger than its buffer in several requests, each of which changes the object. */
+static const struct network {
+    const char *prefix;
+    bool speaks_http, is_listable, lists_all, sends_conditions, has_generations;
+} networks[] = {{.prefix = "/vsicurl", .speaks_http = true},
+                {"/vsis3", true, true, true, true, false},
+                {"/vsigs", true, true, true, true, true},
+                {"/vsiaz", true, true, true, false, false},
+                {"/vsiadls", true, true, true, false, false},
+                {"/vsioss", true, true, true, false, false},
+                {"/vsiswift", true, true, false, false, false},
+                {"/vsiwebhdfs", true, true, false, false, false},
+                {.prefix = "/vsihdfs", .is_listable = true}};
 
-/* Whether a network's file system has listings, and whether these have all that is there. */
-static bool lists(const char *path, bool *lists_all)
+/* The network of a path; NULL: none. */
+static const struct network *network_of(const char *path)
 {
-    static const char *const systems[] = {"/vsis3/", "/vsigs/", "/vsioss/", "/vsiaz/", "/vsiadls/",
-                                          "/vsiswift/", "/vsihdfs/", "/vsiwebhdfs/"};
-    for (size_t i = 0; i < sizeof systems / sizeof systems[0]; i++)
-        if (begins(path, systems[i])) {
-            *lists_all = i < 5;
-            return true;
-        }
-    return false;
+    for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
+        const char *rest = path + strlen(networks[i].prefix);
+        if (begins(path, networks[i].prefix) && (*rest == '/' || *rest == '?' || begins(rest, "_streaming/")))
+            return &networks[i];
+    }
+    return NULL;
 }
 
 /* Whether GDAL has a virtual file system for this path. */
@@ -96,11 +93,16 @@ struct zs_path_kind zs_path_kind_of(const char *path)
     const char *innermost = path;
     for (const char *next; (next = path_within(innermost, &kind.is_archive, &decoded)) != NULL;)
         innermost = next;
-    kind.is_remote = is_network(innermost, &kind.speaks_http);
-    kind.is_listable = kind.is_memory || kind.is_archive || lists(path, &kind.lists_all);
-    kind.has_generations = begins(path, "/vsigs/");
-    /* Not /vsiaz/: it sends objects larger than its buffer in several requests, each of which changes the object. */
-    kind.sends_conditions = begins(path, "/vsis3/") || kind.has_generations;
+    const struct network *network = network_of(innermost), *direct = network_of(path);
+    kind.is_remote = network != NULL;
+    kind.speaks_http = kind.is_remote && network->speaks_http;
+    kind.is_listable = kind.is_memory || kind.is_archive;
+    if (direct != NULL && strchr(path + 1, '/') == path + strlen(direct->prefix)) { /* not _streaming, not options */
+        kind.is_listable = direct->is_listable;
+        kind.lists_all = direct->lists_all;
+        kind.sends_conditions = direct->sends_conditions;
+        kind.has_generations = direct->has_generations;
+    }
     /* A network path fails even if this GDAL was built without it; it is not looked for on a disk. */
     kind.is_local = innermost == path && !kind.is_remote && (!begins(path, "/vsi") || !is_virtual(path));
     CPLFree(decoded);
@@ -121,27 +123,6 @@ enum zs_listed zs_vsi_find_listed(const char *path)
     }
     free(at);
     return found;
-}
-
-enum zs_archive zs_vsi_archive_of(const char *path)
-{
-    bool is_archive = false, is_there = false;
-    char *decoded = NULL;
-    const char *within = path_within(path, &is_archive, &decoded);
-    char *file = within != NULL ? zs_strndup(within, strcspn(within, "}")) : NULL;
-    VSIStatBufL st;
-    /* The file is the longest path that there is: what follows lies in it. */
-    for (char *slash; file != NULL && !(is_there = VSIStatL(file, &st) == 0) && (slash = strrchr(file, '/')) != NULL;)
-        *slash = '\0';
-    VSILFILE *opened = is_there && !VSI_ISDIR(st.st_mode) ? VSIFOpenL(file, "rb") : NULL;
-    const bool is_closed = is_there && !VSI_ISDIR(st.st_mode) && opened == NULL;
-    if (opened != NULL)
-        VSIFCloseL(opened);
-    free(file);
-    CPLFree(decoded);
-    if (opened == NULL)
-        return is_closed ? ZS_ARCHIVE_CLOSED : ZS_ARCHIVE_ABSENT;
-    return zs_vsi_find_listed(path) != ZS_LISTED_UNKNOWN ? ZS_ARCHIVE_READABLE : ZS_ARCHIVE_UNREADABLE;
 }
 
 bool zs_path_is_remote(const char *path)
@@ -322,44 +303,6 @@ bool zs_vsi_exists(const char *path)
 {
     VSIStatBufL st;
     return VSIStatExL(path, &st, VSI_STAT_EXISTS_FLAG) == 0;
-}
-
-enum zs_status zs_vsi_make_parents(const char *path, int *made, struct zs_error *err)
-{
-    const char *slash = strrchr(path, '/');
-    if (slash == NULL || slash == path)
-        return ZS_OK;
-    char *parent = zs_strndup(path, (size_t)(slash - path));
-    ZS_TRY_MEMORY(parent, err);
-    enum zs_status status = ZS_OK;
-    if (!zs_vsi_exists(parent)) {
-        status = zs_vsi_make_parents(parent, made, err);
-        errno = 0;
-        const bool is_new = status == ZS_OK && VSIMkdir(parent, 0755) == 0;
-        const int reason = errno;
-        if (is_new && made != NULL)
-            ++*made;
-        if (status == ZS_OK && !is_new && !zs_vsi_exists(parent))
-            status = zs_fail(err, ZS_IO, "%s: cannot be created: %s", parent,
-                             reason != 0 ? strerror(reason) : "no reason given");
-    }
-    free(parent);
-    return status;
-}
-
-int zs_vsi_make_directory(const char *path)
-{
-    return VSIMkdir(path, 0755);
-}
-
-int zs_vsi_remove_directory(const char *path)
-{
-    return VSIRmdir(path);
-}
-
-int zs_vsi_rename(const char *from, const char *to)
-{
-    return VSIRename(from, to);
 }
 
 bool zs_vsi_is_empty_directory(const char *path)

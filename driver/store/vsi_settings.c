@@ -118,27 +118,6 @@ const char *zs_vsi_option(const char *path, const char *name)
     return VSIGetPathSpecificOption(path, name, NULL);
 }
 
-/* Seconds before a request is made again, as GDAL's. */
-#define DEFAULT_RETRY_DELAY 30.0
-
-struct zs_vsi_retries zs_vsi_retries_of(const char *path)
-{
-    const char *most = zs_vsi_option(path, "GDAL_HTTP_MAX_RETRY"),
-               *delay = zs_vsi_option(path, "GDAL_HTTP_RETRY_DELAY");
-    return (struct zs_vsi_retries){.left = most != NULL ? atoi(most) : 0,
-                                   .delay = delay != NULL ? CPLAtof(delay) : DEFAULT_RETRY_DELAY};
-}
-
-bool zs_vsi_retry(struct zs_vsi_retries *retries)
-{
-    if (retries->left <= 0)
-        return false;
-    CPLSleep(retries->delay);
-    retries->left--;
-    retries->delay *= 2;
-    return true;
-}
-
 /* ---- In other threads ---- */
 
 static void *context_capture(void)

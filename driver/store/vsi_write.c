@@ -1,18 +1,23 @@
 /* Writing to a store in GDAL's virtual file systems: in memory to a file beside the object, which is renamed; elsewhere
- * to a temporary file, which is uploaded whole. */
-#define _GNU_SOURCE /* O_TMPFILE */
+ * to a temporary file, which is uploaded whole. Uploads to remote stores go over a version that they expect, again
+ * where an answer was lost, and several at once beside the caller's work. */
+#define _GNU_SOURCE /* getrandom(), nanosleep() */
 #include <cpl_conv.h>
 #include <cpl_vsi.h>
-#include <fcntl.h>
 #include <gdal.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/random.h>
+#include <time.h>
 
 #include "base/checked.h"
+#include "base/cache.h"
 #include "base/descriptors.h"
+#include "base/limits.h"
+#include "base/parallel.h"
 #include "store/http.h"
 #include "store/staging.h"
 #include "store/vsi.h"
@@ -42,56 +47,25 @@ struct vsi_writer {
     bool is_local;   /* `file` has a descriptor, and no name */
 };
 
-/* Whether a file can be renamed into place within this file system, so that it appears whole. */
-static bool has_rename(const struct zs_store *store)
+/* Opens the temporary file: in memory beside the object, since it is renamed; else where GDAL makes such. */
+static enum zs_status open_temporary(struct vsi_writer *w, struct zs_error *err)
 {
-    return zs_vsi_kind(store)->is_memory;
-}
-
-/* Opens a file of a local disk that has no name: a killed writer leaves nothing. False where the disk has no such
- * files. */
-static bool open_nameless(struct vsi_writer *w, const char *directory)
-{
-    char path[64];
-    const int fd = zs_create_file(directory, O_RDWR | O_TMPFILE, 0600);
-    if (fd < 0)
-        return false;
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    w->file = VSIFOpenExL(path, "rb+", TRUE);
-    close(fd);
-    w->temp_path = w->file != NULL ? zs_strdup(directory) : NULL;
-    if (w->file != NULL && w->temp_path == NULL)
-        VSIFCloseL(w->file);
-    return w->temp_path != NULL;
-}
-
-/* Opens a temporary file and removes its name at once. */
-static enum zs_status open_unlinked(struct vsi_writer *w, const char *directory, struct zs_error *err)
-{
-    int fd;
-    ZS_TRY(zs_temporary_create(directory, &fd, &w->temp_path, err));
-    w->file = VSIFOpenExL(w->temp_path, "rb+", TRUE);
-    (void)unlink(w->temp_path);
-    close(fd);
-    return ZS_OK;
-}
-
-/* Makes a file where GDAL makes temporary ones. */
-static enum zs_status open_upload(struct vsi_writer *w, struct zs_error *err)
-{
-    const char *directory = CPLGetPath(CPLGenerateTempFilename("shardedzarr"));
-    if (directory[0] == '\0')
-        directory = ".";
-    if (!zs_path_kind_of(directory).is_local) {
-        w->temp_path = zs_temporary_path(directory);
-        w->file = w->temp_path != NULL ? VSIFOpenExL(w->temp_path, "wb+", TRUE) : NULL;
-    } else {
-        if (!open_nameless(w, directory))
-            ZS_TRY(open_unlinked(w, directory, err));
-        w->is_local = true;
+    const bool is_beside = zs_vsi_kind(w->base.store)->is_memory;
+    const char *directory = CPLGetPath(is_beside ? w->path : CPLGenerateTempFilename("shardedzarr"));
+    directory = directory[0] != '\0' ? directory : ".";
+    w->temp_path = zs_temporary_path(directory);
+    ZS_TRY_MEMORY(w->temp_path, err);
+    if (is_beside) /* nothing is listed in directories that were not made */
+        (void)VSIMkdirRecursive(directory, 0755);
+    w->file = VSIFOpenExL(w->temp_path, "wb+", TRUE);
+    if (w->file == NULL)
+        return zs_fail(err, ZS_IO, "%s: cannot be created: %s", w->temp_path, zs_vsi_reason());
+    w->is_local = zs_path_kind_of(directory).is_local;
+    if (w->is_local) { /* a killed writer leaves nothing */
+        (void)VSIUnlink(w->temp_path);
         zs_files_take(1);
     }
-    return w->file != NULL ? ZS_OK : zs_fail(err, ZS_IO, "%s: cannot be created: %s", directory, zs_vsi_reason());
+    return ZS_OK;
 }
 
 static void writer_free(struct vsi_writer *w)
@@ -105,18 +79,6 @@ static void writer_free(struct vsi_writer *w)
     free(w);
 }
 
-/* Makes a file beside the object. */
-static enum zs_status open_beside(struct vsi_writer *w, struct zs_error *err)
-{
-    ZS_TRY(zs_vsi_make_parents(w->path, NULL, err));
-    char *directory = zs_strndup(w->path, (size_t)(strrchr(w->path, '/') - w->path));
-    w->temp_path = directory != NULL ? zs_temporary_path(directory) : NULL;
-    free(directory);
-    ZS_TRY_MEMORY(w->temp_path, err);
-    w->file = VSIFOpenExL(w->temp_path, "wb+", TRUE);
-    return w->file != NULL ? ZS_OK : zs_fail(err, ZS_IO, "%s: cannot be created: %s", w->temp_path, zs_vsi_reason());
-}
-
 enum zs_status zs_vsi_create(struct zs_store *store, const char *key, struct zs_writer **writer, struct zs_error *err)
 {
     struct vsi_writer *w = zs_calloc(1, sizeof *w);
@@ -125,17 +87,15 @@ enum zs_status zs_vsi_create(struct zs_store *store, const char *key, struct zs_
     pthread_mutex_init(&w->lock, NULL);
     w->path = zs_vsi_path(store, key);
     w->name = zs_format("%s/%s", store->root, key);
-    enum zs_status status = w->path != NULL && w->name != NULL
-                                ? ZS_OK
-                                : zs_fail_memory(err);
+    enum zs_status status = w->path != NULL && w->name != NULL ? ZS_OK : zs_fail_memory(err);
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, store);
     if (status == ZS_OK)
-        status = has_rename(store) ? open_beside(w, err) : open_upload(w, err);
+        status = open_temporary(w, err);
     zs_vsi_quiet_end(&q);
     if (status != ZS_OK) {
         writer_free(w);
-        return status == ZS_NOT_FOUND ? ZS_IO : status;
+        return status;
     }
     *writer = &w->base;
     return ZS_OK;
@@ -246,12 +206,12 @@ static enum zs_status begin_whole(const struct vsi_writer *w, struct upload_sett
 }
 
 /* The header of a PUT that expects a version; NULL without memory. */
-static char *condition_of(const struct zs_expectation *expected)
+static char *condition_of(const struct zs_writer *writer)
 {
-    const bool expects_none = expected->etag[0] == '\0';
-    if (expected->store->has_generations)
-        return zs_format("x-goog-if-generation-match: %s", expects_none ? "0" : expected->etag);
-    return expects_none ? zs_strdup("If-None-Match: *") : zs_format("If-Match: %s", expected->etag);
+    const bool expects_none = writer->expected[0] == '\0';
+    if (writer->expecting->has_generations)
+        return zs_format("x-goog-if-generation-match: %s", expects_none ? "0" : writer->expected);
+    return expects_none ? zs_strdup("If-None-Match: *") : zs_format("If-Match: %s", writer->expected);
 }
 
 /* Whether headers that are set for a path hide those of the thread, as they do from GDAL 3.7 on. */
@@ -266,11 +226,11 @@ static bool are_hidden(const char *path, const char *headers)
  * warned. */
 static enum zs_status begin_condition(const struct vsi_writer *w, struct upload_settings *u, struct zs_error *err)
 {
-    char *condition = condition_of(w->base.expected);
+    char *condition = condition_of(&w->base);
     char *headers = condition != NULL ? zs_http_headers_with(w->path, condition) : NULL;
     enum zs_status status = headers != NULL ? set_option(u, "GDAL_HTTP_HEADERS", headers, err) : zs_fail_memory(err);
     if (status == ZS_OK && are_hidden(w->path, headers))
-        (void)zs_store_expected(w->base.expected->store, NULL);
+        (void)zs_store_expected(w->base.expecting, NULL);
     free(condition);
     free(headers);
     return status;
@@ -299,33 +259,6 @@ static void end_upload(struct upload_settings *u)
     }
 }
 
-/* Whether the object at the end of an upload has these bytes, of the file and of the object, at an offset. */
-static bool has_arrived(struct vsi_writer *w, VSILFILE *object, uint64_t offset, size_t n, unsigned char *buffer)
-{
-    pthread_mutex_lock(&w->lock);
-    const bool is_read = VSIFSeekL(w->file, offset, SEEK_SET) == 0 && VSIFReadL(buffer, 1, n, w->file) == n;
-    pthread_mutex_unlock(&w->lock);
-    return is_read && VSIFSeekL(object, offset, SEEK_SET) == 0 && VSIFReadL(buffer + n, 1, n, object) == n &&
-           memcmp(buffer, buffer + n, n) == 0;
-}
-
-/* Looks whether what was sent in parts is there: S3 may answer the request that completes it with 200 and an error,
- * which GDAL takes for success. Compares the size, and the bytes at both ends, where the index of a shard is. */
-static enum zs_status check_arrived(struct vsi_writer *w, unsigned char *buffer, struct zs_error *err)
-{
-    const uint64_t size = w->base.size;
-    const size_t n = (size_t)zs_min_u64(size, CHECKED_BYTES);
-    VSICurlPartialClearCache(w->path);
-    VSILFILE *object = VSIFOpenL(w->path, "rb");
-    const bool is_there = object != NULL && VSIFSeekL(object, 0, SEEK_END) == 0 && VSIFTellL(object) == size &&
-                          has_arrived(w, object, size - n, n, buffer) && has_arrived(w, object, 0, n, buffer);
-    if (object != NULL)
-        VSIFCloseL(object);
-    return is_there ? ZS_OK
-                    : zs_fail(err, ZS_IO, "%s: writing failed: the server took all parts, and has not made the object",
-                              w->name);
-}
-
 /* Uploads the finished file, for file systems that only know whole objects. Reads it once before: an upload cannot be
  * aborted, since closing it publishes what it has. */
 static enum zs_status upload(struct vsi_writer *w, struct zs_error *err)
@@ -346,8 +279,7 @@ static enum zs_status upload(struct vsi_writer *w, struct zs_error *err)
         status = copy_to(w, out, &answer, buffer, err);
     if (out != NULL && VSIFCloseL(out) != 0 && status == ZS_OK)
         status = zs_fail(err, ZS_IO, "%s: writing failed: %s", w->name, zs_vsi_answer_reason(&answer));
-    if (status == ZS_OK && may_be_in_parts(w, &settings))
-        status = check_arrived(w, buffer, err);
+    w->base.may_be_lost = may_be_in_parts(w, &settings);
     end_upload(&settings);
     w->base.has_answer = answer.reason != NULL;
     zs_vsi_answer_end(&answer);
@@ -369,21 +301,20 @@ enum zs_status zs_vsi_send(struct zs_writer *writer, struct zs_error *err)
 enum zs_status zs_vsi_commit(struct zs_writer *writer, struct zs_error *err)
 {
     struct vsi_writer *w = (struct vsi_writer *)writer;
+    if (!zs_vsi_kind(writer->store)->is_memory) {
+        const enum zs_status sent = zs_vsi_send(writer, err);
+        zs_vsi_abort(writer); /* releases what was sent */
+        return sent;
+    }
     enum zs_status status = ZS_OK;
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, writer->store);
-    const bool rename = has_rename(writer->store);
-    if (!rename)
-        status = upload(w, err);
-    /* A full disk may show as late as at close. */
-    if (VSIFCloseL(w->file) != 0 && status == ZS_OK && rename)
+    if (VSIFCloseL(w->file) != 0)
         status = zs_fail(err, ZS_IO, "%s: writing failed: %s", w->name, zs_vsi_reason());
-    if (status == ZS_OK && rename && VSIRename(w->temp_path, w->path) != 0)
+    else if (VSIRename(w->temp_path, w->path) != 0)
         status = zs_fail(err, ZS_IO, "%s: cannot be renamed to %s: %s", w->temp_path, w->name, zs_vsi_reason());
-    if (!w->is_local && (status != ZS_OK || !rename))
+    if (status != ZS_OK)
         VSIUnlink(w->temp_path);
-    if (writer->store->is_remote)
-        VSICurlPartialClearCache(w->path);
     zs_vsi_quiet_end(&q);
     writer_free(w);
     return status;
@@ -399,4 +330,468 @@ void zs_vsi_abort(struct zs_writer *writer)
         VSIUnlink(w->temp_path);
     zs_vsi_quiet_end(&q);
     writer_free(w);
+}
+
+/* ---- Commits over a version that is expected ---- */
+
+/* GDAL's upload says that it failed and not why: what the store has afterwards distinguishes a conflict or a lost
+ * answer from a failure. */
+#define COMPARE_BYTES ((size_t)1 << 20)
+
+enum zs_status zs_writer_expect(struct zs_writer *writer, struct zs_store *store, const char *etag,
+                                struct zs_error *err)
+{
+    if (!zs_store_has_conditions(store))
+        return ZS_OK;
+    zs_store_wait_commit(store, writer->key); /* this one waits for its answer, behind an older one of its key */
+    char *copy = zs_strdup(etag);
+    ZS_TRY_MEMORY(copy, err);
+    free(writer->expected);
+    writer->expected = copy;
+    writer->expecting = store;
+    return ZS_OK;
+}
+
+bool zs_conflict_again(int *tries)
+{
+    static const uint64_t most_ms[] = {20, 40, 80, 160, 320, 640, 1000};
+    const size_t count = sizeof most_ms / sizeof most_ms[0];
+    uint64_t chance = 0;
+    const int attempt = (*tries)++;
+    if (attempt >= ZS_MOST_CONFLICTS)
+        return false;
+    (void)getrandom(&chance, sizeof chance, GRND_NONBLOCK);
+    const uint64_t us = chance % (1000 * most_ms[(size_t)attempt < count ? (size_t)attempt : count - 1]);
+    const struct timespec time = {.tv_sec = 0, .tv_nsec = (long)us * 1000};
+    (void)nanosleep(&time, NULL);
+    return true;
+}
+
+enum zs_status zs_store_replace(struct zs_store *store, const char *key, zs_replace_fn replace, void *ctx,
+                                struct zs_error *err)
+{
+    struct zs_lock *lock;
+    enum zs_status status;
+    int tries = 0;
+    ZS_TRY(zs_store_lock(store, key, &lock, err));
+    do {
+        zs_store_forget(store, key);
+        status = replace(ctx, err);
+    } while (status == ZS_CONFLICT && zs_conflict_again(&tries));
+    zs_store_unlock(store, lock);
+    return status;
+}
+
+/* ---- What a failed commit means ---- */
+
+/* Whether an object has the size of the writer, and so many of its bytes at `offset`. */
+static bool has_bytes(struct zs_writer *writer, struct zs_object *object, uint64_t offset, uint64_t bytes)
+{
+    struct zs_buffer theirs = {0}, ours = {0};
+    struct zs_error ignored;
+    const uint64_t end = offset + bytes;
+    bool is_same = zs_object_size(object) == writer->size &&
+                   zs_buffer_reset(&theirs, COMPARE_BYTES, &ignored) == ZS_OK &&
+                   zs_buffer_reset(&ours, COMPARE_BYTES, &ignored) == ZS_OK;
+    while (offset < end && is_same) {
+        const size_t n = (size_t)zs_min_u64(end - offset, COMPARE_BYTES);
+        is_same = zs_object_read(object, offset, n, theirs.data, &ignored) == ZS_OK &&
+                  zs_writer_read(writer, offset, n, ours.data, &ignored) == ZS_OK &&
+                  memcmp(theirs.data, ours.data, n) == 0;
+        offset += n;
+    }
+    zs_buffer_free(&theirs);
+    zs_buffer_free(&ours);
+    return is_same;
+}
+
+/* GDAL does not say why there was no answer to an upload. Where the store can be read as little, asks the server for
+ * one byte, and says how that failed. */
+static void say_why(const struct zs_writer *writer, struct zs_error *err)
+{
+    char found[400];
+    struct zs_vsi_quiet q;
+    char *path = writer->has_answer ? NULL : zs_vsi_path(writer->store, writer->key);
+    zs_vsi_quiet_begin(&q, writer->store);
+    if (path != NULL && zs_http_probe(path, found, sizeof found) == ZS_HTTP_FAILED)
+        (void)zs_fail(err, ZS_IO, "%s/%s: writing failed: %s", writer->store->root, writer->key, found);
+    zs_vsi_quiet_end(&q);
+    free(path);
+}
+
+/* Opens what is under the key of a writer by now. */
+static enum zs_status open_sent(const struct zs_writer *writer, struct zs_object **object, struct zs_error *err)
+{
+    zs_store_forget(writer->reader, writer->key);
+    return writer->reader->ops->open(writer->reader, writer->key, &(struct zs_first_read){0}, object, err);
+}
+
+/* Looks whether what was sent in parts is there: S3 may answer the request that completes it with 200 and an error,
+ * which GDAL takes for success. Compares the size, and the bytes at both ends, where the index of a shard is. */
+static enum zs_status check_arrived(struct zs_writer *writer, struct zs_error *err)
+{
+    struct zs_object *now;
+    struct zs_error ignored;
+    const uint64_t n = zs_min_u64(writer->size, CHECKED_BYTES);
+    const enum zs_status opened = open_sent(writer, &now, &ignored);
+    const bool is_there =
+        opened == ZS_OK && has_bytes(writer, now, writer->size - n, n) && has_bytes(writer, now, 0, n);
+    if (opened == ZS_OK)
+        zs_object_close(now);
+    if (is_there)
+        return ZS_OK;
+    return zs_fail(err, ZS_IO, "%s/%s: writing failed: the server took all parts, and has not made the object",
+                   writer->reader->root, writer->key);
+}
+
+/* Finds what the failure of a commit means by what is under its key now. *is_unchanged: the store is as it was, or
+ * cannot be read; else another object is there, of whomever it is. */
+static enum zs_status judge(struct zs_writer *writer, enum zs_status failure, bool *is_unchanged, struct zs_error *err)
+{
+    const char *expected = writer->expected, *root = writer->reader->root;
+    struct zs_object *now;
+    struct zs_error ignored;
+    const enum zs_status opened = open_sent(writer, &now, &ignored);
+    *is_unchanged = opened != ZS_OK;
+    if (opened == ZS_NOT_FOUND && expected != NULL && expected[0] != '\0')
+        return zs_fail(err, ZS_CONFLICT, "%s/%s: another writer removed it meanwhile", root, writer->key);
+    if (opened != ZS_OK && opened != ZS_NOT_FOUND && failure == ZS_IO)
+        say_why(writer, err);
+    if (opened != ZS_OK)
+        return failure;
+    const char *etag = zs_object_etag(now);
+    enum zs_status status = failure;
+    *is_unchanged = expected != NULL && etag != NULL && strcmp(etag, expected) == 0;
+    if (!*is_unchanged && has_bytes(writer, now, 0, writer->size))
+        status = ZS_OK;
+    else if (!*is_unchanged && expected != NULL)
+        status = zs_fail(err, ZS_CONFLICT, "%s/%s: another writer replaced it meanwhile", root, writer->key);
+    zs_object_close(now);
+    return status;
+}
+
+/* S3 refuses a commit (409) while another one of the same object is under way, whichever wins then. GDAL does not tell
+ * that from other failures, nor send it again. */
+enum zs_status zs_writer_send(struct zs_writer *writer, struct zs_error *err)
+{
+    enum zs_status status;
+    bool is_unchanged = true;
+    int tries = 0;
+    do {
+        status = writer->store->ops->writing->send(writer, err);
+        if (status == ZS_OK && writer->may_be_lost)
+            status = check_arrived(writer, err);
+        if (status != ZS_OK)
+            status = judge(writer, status, &is_unchanged, err);
+    } while (status == ZS_IO && is_unchanged && tries < ZS_MOST_REFUSALS && zs_conflict_again(&tries));
+    return status;
+}
+
+/* ---- Which commits carry conditions ---- */
+
+void zs_store_set_conditions(struct zs_store *store, bool are_sent)
+{
+    store->sends_conditions = are_sent;
+}
+
+bool zs_store_has_conditions(const struct zs_store *store)
+{
+    return store->is_remote && store->can_expect && store->sends_conditions;
+}
+
+bool zs_store_lacks_versions(const struct zs_store *store)
+{
+    return __atomic_load_n(&store->lacks_versions, __ATOMIC_RELAXED);
+}
+
+const char *zs_store_expected(struct zs_store *store, const char *etag)
+{
+    if (etag == NULL)
+        __atomic_store_n(&store->lacks_versions, true, __ATOMIC_RELAXED);
+    return etag;
+}
+
+/* ---- Several at once ----
+ *
+ * Between zs_store_overlap() and zs_store_overlap_end() a remote store sends objects beside the caller's work. Those
+ * that are under way, and for a while those that were sent, are read from their local files. */
+
+/* GDAL holds at most this much of an object in memory while it is sent. */
+#define PART_BYTES ((uint64_t)MAX_WHOLE_MB << 20)
+/* Local files of sent objects that stay open for readers. */
+#define MAX_KEPT 128
+
+struct upload {
+    struct zs_uploads *all;
+    struct zs_writer *writer; /* with the key */
+    struct zs_async *async; /* valid once it is started */
+    uint64_t size, version;
+    bool is_started, is_done, is_forgotten;
+    size_t readers; /* threads that read it or wait for it; it is not freed meanwhile */
+};
+
+struct zs_uploads {
+    struct zs_store sent; /* whose objects are the local files */
+    atomic_bool is_on;
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t done;
+    struct upload **list; /* in the order in which they were sent */
+    size_t count, capacity;
+    size_t under_way;
+    uint64_t held; /* bytes of memory for these */
+    uint64_t kept; /* bytes on disk of the others */
+    uint64_t last_version;
+    enum zs_status first; /* the first failure */
+    struct zs_error err;
+};
+
+/* A sent object whose bytes are still here. */
+struct upload_object {
+    struct zs_object base;
+    struct upload *upload;
+};
+
+static uint64_t memory_of(const struct upload *u)
+{
+    return zs_min_u64(u->size, PART_BYTES);
+}
+
+/* ---- The list; with the lock held ---- */
+
+/* The latest of a key. */
+static struct upload *find(const struct zs_uploads *a, const char *key)
+{
+    for (size_t i = a->count; i-- > 0;)
+        if (!a->list[i]->is_forgotten && strcmp(a->list[i]->writer->key, key) == 0)
+            return a->list[i];
+    return NULL;
+}
+
+/* Frees uploads that are sent and have no readers: the forgotten ones, and the oldest until there is room for `room`
+ * bytes. The limit is that of GDAL's caches, since temporary files may lie in memory. */
+static void tidy(struct zs_uploads *a, uint64_t room)
+{
+    const uint64_t most = 4 * zs_budget();
+    for (size_t i = 0; i < a->count;) {
+        struct upload *u = a->list[i];
+        const bool must_go = u->is_forgotten || a->kept + room > most || a->count - a->under_way > MAX_KEPT;
+        if (!u->is_done || !u->is_started || u->readers > 0 || !must_go) {
+            i++;
+            continue;
+        }
+        (void)zs_async_wait(u->async, NULL); /* run() has noted its result */
+        a->kept -= u->size;
+        memmove(a->list + i, a->list + i + 1, (--a->count - i) * sizeof *a->list);
+        zs_writer_abort(u->writer); /* releases the local file */
+        free(u);
+    }
+}
+
+static void wait_for(struct zs_uploads *a, const struct upload *u)
+{
+    while (!u->is_done)
+        (void)pthread_cond_wait(&a->done, &a->lock);
+}
+
+static void forget(struct zs_uploads *a, const char *key)
+{
+    struct upload *u = find(a, key);
+    if (u == NULL)
+        return;
+    u->readers++; /* another thread may tidy() while this one waits */
+    wait_for(a, u);
+    u->readers--;
+    u->is_forgotten = true;
+}
+
+/* ---- Sending ---- */
+
+/* Sends one object, in a thread of its own. */
+static enum zs_status run(void *ctx, size_t item, struct zs_error *unused)
+{
+    struct upload *u = ctx;
+    struct zs_uploads *a = u->all;
+    struct zs_error err = {0};
+    (void)item;
+    (void)unused;
+    const enum zs_status status = zs_writer_send(u->writer, &err);
+    (void)pthread_mutex_lock(&a->lock);
+    if (status != ZS_OK && a->first == ZS_OK) {
+        a->first = status;
+        a->err = err;
+    }
+    a->under_way--;
+    a->held -= memory_of(u);
+    a->kept += u->size;
+    u->is_forgotten = u->is_forgotten || status != ZS_OK;
+    u->is_done = true;
+    (void)pthread_cond_broadcast(&a->done);
+    (void)pthread_mutex_unlock(&a->lock);
+    return ZS_OK;
+}
+
+static enum zs_status failure(const struct zs_uploads *a, struct zs_error *err)
+{
+    return a->first == ZS_OK ? ZS_OK : zs_fail(err, a->first, "%s", a->err.message);
+}
+
+/* Waits until there is room for an upload, and puts it into the list. */
+static enum zs_status enter(struct zs_uploads *a, struct upload *u, struct zs_error *err)
+{
+    forget(a, u->writer->key);
+    while (a->under_way >= ZS_MOST_UPLOADS || (a->under_way > 0 && a->held + memory_of(u) > zs_budget()))
+        (void)pthread_cond_wait(&a->done, &a->lock);
+    tidy(a, u->size);
+    ZS_TRY(failure(a, err));
+    ZS_TRY_GROW(a->list, a->count, &a->capacity, err);
+    a->list[a->count++] = u;
+    a->under_way++;
+    a->held += memory_of(u);
+    u->version = ++a->last_version;
+    return ZS_OK;
+}
+
+static bool is_on(const struct zs_store *store)
+{
+    return store->uploads != NULL && atomic_load(&store->uploads->is_on);
+}
+
+bool zs_writer_overlaps(const struct zs_writer *writer)
+{
+    return writer->key != NULL && writer->expected == NULL && is_on(writer->reader);
+}
+
+enum zs_status zs_writer_send_later(struct zs_writer *writer, struct zs_error *err)
+{
+    struct zs_uploads *a = writer->reader->uploads;
+    struct upload *u = zs_calloc(1, sizeof *u);
+    if (u != NULL)
+        *u = (struct upload){.all = a, .writer = writer, .size = writer->size};
+    (void)pthread_mutex_lock(&a->lock);
+    const enum zs_status status = u != NULL ? enter(a, u, err) : zs_fail_memory(err);
+    (void)pthread_mutex_unlock(&a->lock);
+    if (status != ZS_OK) {
+        zs_writer_abort(writer);
+        free(u);
+        return status;
+    }
+    struct zs_async *async = zs_async_start(run, u);
+    if (async == NULL)
+        (void)run(u, 0, NULL);
+    (void)pthread_mutex_lock(&a->lock);
+    u->async = async;
+    u->is_started = true;
+    (void)pthread_mutex_unlock(&a->lock);
+    return ZS_OK; /* the result comes with zs_store_wait_commits() */
+}
+
+enum zs_status zs_store_wait_commits(struct zs_store *store, struct zs_error *err)
+{
+    struct zs_uploads *a = store->uploads;
+    if (a == NULL)
+        return ZS_OK;
+    (void)pthread_mutex_lock(&a->lock);
+    while (a->under_way > 0)
+        (void)pthread_cond_wait(&a->done, &a->lock);
+    const enum zs_status status = failure(a, err);
+    (void)pthread_mutex_unlock(&a->lock);
+    return status;
+}
+
+void zs_store_wait_commit(struct zs_store *store, const char *key)
+{
+    struct zs_uploads *a = store->uploads;
+    if (!is_on(store))
+        return;
+    (void)pthread_mutex_lock(&a->lock);
+    forget(a, key);
+    tidy(a, 0);
+    (void)pthread_mutex_unlock(&a->lock);
+}
+
+/* ---- Reading what was sent ---- */
+
+static enum zs_status sent_read(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err)
+{
+    return zs_writer_read(((struct upload_object *)object)->upload->writer, offset, n, data, err);
+}
+
+static void sent_close(struct zs_object *object)
+{
+    struct upload *u = ((struct upload_object *)object)->upload;
+    (void)pthread_mutex_lock(&u->all->lock);
+    u->readers--;
+    (void)pthread_mutex_unlock(&u->all->lock);
+    free(object);
+}
+
+enum zs_status zs_store_open_sent(struct zs_store *store, const char *key, struct zs_object **object,
+                                  struct zs_error *err)
+{
+    struct zs_uploads *a = store->uploads;
+    if (!is_on(store))
+        return ZS_OK;
+    struct upload_object *o = zs_calloc(1, sizeof *o);
+    ZS_TRY_MEMORY(o, err);
+    (void)pthread_mutex_lock(&a->lock);
+    struct upload *u = find(a, key);
+    if (u != NULL) {
+        u->readers++;
+        o->base = (struct zs_object){.store = &a->sent, .size = u->size, .version = u->version};
+        o->upload = u;
+        a->sent.root = store->root; /* it may have moved */
+        *object = &o->base;
+    }
+    (void)pthread_mutex_unlock(&a->lock);
+    if (u == NULL)
+        free(o);
+    return ZS_OK;
+}
+
+/* ---- Beginning and ending ---- */
+
+bool zs_store_overlap(struct zs_store *store)
+{
+    static const struct zs_store_ops ops = {.read = sent_read, .close = sent_close};
+    struct zs_uploads *a = store->uploads;
+    if (a == NULL && store->is_remote && store->read_only == NULL && (a = zs_calloc(1, sizeof *a)) != NULL) {
+        a->sent = (struct zs_store){.ops = &ops, .is_remote = true};
+        (void)pthread_mutex_init(&a->lock, NULL);
+        (void)pthread_cond_init(&a->done, NULL);
+        store->uploads = a;
+    }
+    return a != NULL && !atomic_exchange(&a->is_on, true); /* without memory the caller waits for each object */
+}
+
+bool zs_store_overlaps(const struct zs_store *store)
+{
+    return is_on(store);
+}
+
+enum zs_status zs_store_overlap_end(struct zs_store *store, struct zs_error *err)
+{
+    struct zs_uploads *a = store->uploads;
+    const enum zs_status status = zs_store_wait_commits(store, err);
+    if (a == NULL)
+        return ZS_OK;
+    (void)pthread_mutex_lock(&a->lock);
+    for (size_t i = 0; i < a->count; i++)
+        a->list[i]->is_forgotten = true;
+    tidy(a, 0);
+    a->first = ZS_OK;
+    (void)pthread_mutex_unlock(&a->lock);
+    atomic_store(&a->is_on, false);
+    return status;
+}
+
+void zs_uploads_free(struct zs_store *store)
+{
+    struct zs_uploads *a = store->uploads;
+    if (a == NULL)
+        return;
+    (void)zs_store_overlap_end(store, NULL);
+    free(a->list);
+    (void)pthread_cond_destroy(&a->done);
+    (void)pthread_mutex_destroy(&a->lock);
+    free(a);
 }

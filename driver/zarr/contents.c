@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/parallel.h"
-#include "store/mark.h"
+#include "store/staging.h"
 #include "zarr/document.h"
 #include "zarr/name.h"
 

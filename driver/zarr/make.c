@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "store/mark.h"
+#include "store/staging.h"
 #include "zarr/contents.h"
 #include "zarr/hierarchy_private.h"
 

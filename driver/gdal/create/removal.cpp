@@ -16,7 +16,6 @@ extern "C"
 #include "geo/bands.h"
 #include "geo/healpix.h"
 #include "raster/listing.h"
-#include "store/mark.h"
 #include "store/staging.h"
 }
 

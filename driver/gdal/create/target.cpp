@@ -8,7 +8,7 @@ extern "C"
 {
 #include "base/limits.h"
 #include "raster/create.h"
-#include "store/mark.h"
+#include "store/staging.h"
 #include "store/vsi.h"
 }
 

@@ -1,9 +1,9 @@
 /* gdal/create/target.h: writes a new store aside, and puts it in place of the former one.
  *
  * A store is written beside its path and published when it is complete (store/staging.h): cancelled, killed or failed,
- * what was there is there. On object stores, which do not rename, it is written in place, its root's zarr.json last;
- * one that replaces another is written under a prefix beside it and then copied, object by object. A mark there
- * (store/mark.h) keeps others from making a store of that name at once. */
+ * what was there is there. In memory and on object stores, which do not rename, it is written in place, its root's
+ * zarr.json last; one that replaces another is written under a prefix beside it and then copied, object by object. A
+ * mark on object stores (store/staging.h) keeps others from making a store of that name at once. */
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ extern "C"
 
 class ZSTarget
 {
-    struct zs_staging m_staging = {nullptr, nullptr, false, -1, 0};
+    struct zs_staging m_staging = {nullptr, nullptr, false, -1};
     struct zs_store *m_marked = nullptr; /* the root of an object store, where this has put a mark */
     std::string m_path;
     bool m_overwrite = false;
