@@ -136,6 +136,8 @@ bool ZSTarget::Move()
         return false;
     const ZSQuiet quiet;
     from.Remove(ZS_MARKS_GO); // what stays under the hidden name is deleted by hand
+    if (!zs_path_is_remote(m_path.c_str()))
+        VSIRmdir(m_path.c_str());
     return true;
 }
 
