@@ -26,7 +26,7 @@ void zs_contents_clear(struct zs_contents *contents);
 enum zs_status zs_contents_find_below(struct zs_store *store, const char *path, struct zs_contents *contents,
                                       struct zs_error *err);
 
-/* What becomes of marks (store/mark.h): they stay, for their makers, or go last: they keep other makers away
+/* What becomes of marks (store/staging.h): they stay, for their makers, or go last: they keep other makers away
  * meanwhile. */
 enum zs_marks { ZS_MARKS_STAY, ZS_MARKS_GO };
 
