@@ -1,7 +1,7 @@
 /* Objects read by plain GET requests through GDAL's HTTP client, with the settings that GDAL has for it
  * (GDAL_HTTP_MAX_RETRY ...). VSI's files ask for the size first (HEAD), and cannot ask for the last n bytes. A GET with
- * `Range: bytes=-n` brings both in one round trip, since Content-Range has the size (RFC 9110, 14.4). The only file that
- * includes cpl_http.h. */
+ * `Range: bytes=-n` brings both in one round trip, since Content-Range has the size (RFC 9110, 14.4). The only file
+ * that includes cpl_http.h. */
 #include "store/http.h"
 
 #include <cpl_conv.h>
