@@ -32,8 +32,8 @@ shard 1758
 icechunk 1789
 codec 4582
 zarr 7573
-store 5951
-base 1976
+store 5225
+base 1737
 END
 for path in */; do
     room=${path%/}

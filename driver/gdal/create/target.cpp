@@ -32,7 +32,6 @@ bool ZSTarget::PutMark(const std::string &root)
 
 bool ZSTarget::Open(const std::string &root, bool overwrite, bool fsync, bool canAppend)
 {
-    const bool isRemote = zs_path_is_remote(root.c_str());
     m_canAppend = canAppend;
     m_overwrite = overwrite;
     m_fsync = fsync;
@@ -41,7 +40,7 @@ bool ZSTarget::Open(const std::string &root, bool overwrite, bool fsync, bool ca
                         "%s: expected the name of a folder; what is in an archive is written once: pack a finished "
                         "store", zsShown(root).c_str());
     zsRemoveLeftovers(root);
-    if (!zsMayReplace(root, overwrite, canAppend, m_replaces) || (isRemote && !PutMark(root)))
+    if (!zsMayReplace(root, overwrite, canAppend, m_replaces) || (zs_path_is_remote(root.c_str()) && !PutMark(root)))
         return false;
     // Another maker may have finished since it was looked what is there.
     ZSContents made;
