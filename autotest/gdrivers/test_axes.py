@@ -110,22 +110,16 @@ def two_axes(path):
     return netcdf(path, time=([0, 6, 12], "int32", TIME), level=([1000, 0.1], "float32", LEVEL))
 
 
-def test_several_dimensions_keep_their_order(tmp_path):
+@pytest.mark.parametrize("options", [{}, {"CHUNK_SHAPE": "2,1,16,16", "SHARD_SHAPE": "4,2,32,32"}, {"INTERLEAVE": "PIXEL"}, {"OVERVIEWS": "2,4"}], ids=str)
+def test_several_dimensions_keep_their_order(tmp_path, options):
     dataset = two_axes(tmp_path / "a.nc")
-    made = copy(tmp_path / "c.zarr", dataset)
+    made = copy(tmp_path / "c.zarr", dataset, **options)
     assert dimensions(tmp_path / "c.zarr", "c") == {"time": 3, "level": 2, "y": 20, "x": 30}
     values, attributes = axis(tmp_path / "c.zarr", "level")
     assert np.array(values, "float32").tolist() == np.array([1000, 0.1], "float32").tolist() and attributes == LEVEL
     assert document(tmp_path / "c.zarr", "level")["data_type"] == "float32"
     np.testing.assert_array_equal(read_all(made), read_all(dataset))
     assert leftovers(tmp_path / "c.zarr", "c") == []
-
-
-@pytest.mark.parametrize("options", [{"CHUNK_SHAPE": "2,1,16,16", "SHARD_SHAPE": "4,2,32,32"}, {"INTERLEAVE": "PIXEL"}, {"OVERVIEWS": "2,4"}], ids=str)
-def test_chunks_along_several_dimensions(tmp_path, options):
-    dataset = two_axes(tmp_path / "a.nc")
-    made = copy(tmp_path / "c.zarr", dataset, **options)
-    np.testing.assert_array_equal(read_all(made), read_all(dataset))
     if "OVERVIEWS" in options:
         assert made.GetRasterBand(6).GetOverviewCount() == 2
         assert dimensions(tmp_path / "c.zarr", "ovr_2x/c") == {"time": 3, "level": 2, "y_2x": 10, "x_2x": 15}
@@ -319,16 +313,12 @@ def on_a_grid(path, dimension, values, attributes=None, data_type="int64"):
     return open_array(path, "/data")
 
 
-@pytest.mark.parametrize("dimension, values", [("band", [1, 2, 3]), ("band", [3, 1, 4]), ("member", [0, 1, 2]), ("member", [1, 2, 3])])
-def test_coordinate_of_plain_indices_is_no_band_description(tmp_path, dimension, values):
-    assert described(tmp_path, dimension, values) == ["", "", ""]
-
-
 @pytest.mark.parametrize("dimension, values, attributes, data_type, expected", [
     ("wavelength", [492.7, 559.8], {"units": "nm"}, "float64", ["wavelength=492.7", "wavelength=559.8"]),
     ("time", [0, 1], {"units": "days since 2024-05-01"}, "int64", ["2024-05-01T00:00:00", "2024-05-02T00:00:00"]),  # as QGIS reads times
-    ("level", [850, 500], {}, "int64", ["level=850", "level=500"]), ("depth", [0, 1], {"units": "m"}, "int64", ["depth=0", "depth=1"])])
-def test_meaningful_coordinate_values_become_band_descriptions(tmp_path, dimension, values, attributes, data_type, expected):
+    ("level", [850, 500], {}, "int64", ["level=850", "level=500"]), ("depth", [0, 1], {"units": "m"}, "int64", ["depth=0", "depth=1"]),
+    ("band", [3, 1, 4], {}, "int64", ["", "", ""]), ("member", [0, 1, 2], {}, "int64", ["", "", ""]), ("member", [1, 2, 3], {}, "int64", ["", "", ""])])
+def test_meaningful_coordinate_values_become_band_descriptions_and_plain_indices_do_not(tmp_path, dimension, values, attributes, data_type, expected):
     assert described(tmp_path, dimension, values, attributes, data_type) == expected
 
 

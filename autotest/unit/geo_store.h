@@ -101,12 +101,6 @@ static inline bool is_overview_of_another(struct zs_hierarchy *h, const struct z
     return is_marked;
 }
 
-static inline bool is_overview(struct geo_store *s, const char *path)
-{
-    const struct zs_node *node = open_node(s, path);
-    return is_overview_of_another(s->h, node);
-}
-
 static inline void close_store(struct geo_store *s)
 {
     zs_hierarchy_free(s->h);

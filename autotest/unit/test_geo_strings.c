@@ -7,18 +7,15 @@
 
 #define UTF32(bytes) "{'name':'fixed_length_utf32','configuration':{'length_bytes':" #bytes "}}"
 #define LITTLE "[{'name':'bytes','configuration':{'endian':'little'}}]"
-#define BIG "[{'name':'bytes','configuration':{'endian':'big'}}]"
-#define SHARDS(inner, codecs)                                                                 \
-    "[{'name':'sharding_indexed','configuration':{'chunk_shape':[" inner "],'codecs':" codecs \
-    ",'index_codecs':[{'name':'bytes','configuration':{'endian':'little'}},{'name':'crc32c'}]}}]"
 
 /* An array `t` of text along the dimension `band`, and `a` of (band, y, x), of which it is the coordinate variable. */
-static void put_text_in(struct geo_store *s, const char *type, const char *length, const char *grid, const char *fill,
-                        const char *codecs)
+static void put_text(struct geo_store *s, const char *type, const char *length, const char *chunk, const char *fill,
+                     const char *codecs)
 {
     char *text = zs_format("{'zarr_format':3,'node_type':'array','shape':[%s],'dimension_names':['band'],'data_type':%s"
-                           ",'fill_value':%s,'chunk_grid':%s,'chunk_key_encoding':{'name':'default'},'codecs':%s}",
-                           length, type, fill, grid, codecs);
+                           ",'fill_value':%s,'chunk_grid':{'name':'regular','configuration':{'chunk_shape':[%s]}},"
+                           "'chunk_key_encoding':{'name':'default'},'codecs':%s}",
+                           length, type, fill, chunk, codecs);
     for (char *p = text; *p != '\0'; p++)
         if (*p == '\'')
             *p = '"';
@@ -27,14 +24,6 @@ static void put_text_in(struct geo_store *s, const char *type, const char *lengt
     char *shape = zs_format("[%s,2,2]", length);
     put_array(s, "a", shape, "['band','y','x']", "uint8", "0", "{}");
     free(shape);
-}
-
-static void put_text(struct geo_store *s, const char *type, const char *length, const char *chunk, const char *fill,
-                     const char *codecs)
-{
-    char *grid = zs_format("{'name':'regular','configuration':{'chunk_shape':[%s]}}", chunk);
-    put_text_in(s, type, length, grid, fill, codecs);
-    free(grid);
 }
 
 /* The elements joined by "|", or the message of the failure behind its status. */
@@ -64,12 +53,6 @@ static const char *texts(struct geo_store *s, uint64_t first, uint64_t count)
     strcat(joined, is_blank ? " (blank)" : "");
     zs_strings_free(values, (size_t)count);
     return joined;
-}
-
-static void check_texts(struct geo_store *s, uint64_t first, uint64_t count, const char *expected)
-{
-    CHECK_EQ_STR(texts(s, first, count), expected);
-    close_store(s);
 }
 
 static size_t put_le32(unsigned char *out, uint32_t v)
@@ -166,20 +149,6 @@ static void test_invalid_text_is_refused(void)
     close_store(&s);
 }
 
-static void test_strings_in_chunks(void)
-{
-    struct geo_store s = {0};
-    put_text(&s, "'string'", "5", "2", "'?'", "['vlen-utf8']");
-    put_vlen(&s, "band/c/0", "A00|");
-    put_vlen(&s, "band/c/2", "gr\xc3\xbcn|beyond the edge");
-    CHECK_EQ_STR(texts(&s, 0, 5), "A00||?|?|gr\xc3\xbcn");
-    CHECK_EQ_STR(texts(&s, 1, 2), "|?");
-    CHECK_EQ_STR(texts(&s, 2, 2), "?|? (blank)");
-    check_texts(&s, 4, 1, "gr\xc3\xbcn");
-}
-
-/* ---- Writing ---- */
-
 static void test_hostile_counts_and_lengths(void)
 {
     static const struct {
@@ -233,7 +202,6 @@ int main(void)
 {
     RUN(test_utf8_is_that_of_the_rfc);
     RUN(test_invalid_text_is_refused);
-    RUN(test_strings_in_chunks);
     RUN(test_hostile_counts_and_lengths);
     return check_result();
 }

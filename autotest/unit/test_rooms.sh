@@ -26,7 +26,7 @@ done <<END
 gdal 17418
 validate 1219
 raster 5203
-geo 8545
+geo 8523
 array 5537
 shard 1758
 icechunk 1789

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <cpl_string.h>
+
 #include "geo/conventions.h"
 
 #define SECONDS_PER_DAY ((int64_t)86400)
@@ -264,7 +266,7 @@ bool zs_cf_time_parse(const char *units, const char *calendar, struct zs_time_un
     return unit->nanoseconds != 0 && parse_instant(unit->calendar, since + 7, false, &unit->epoch);
 }
 
-bool zs_time_count(const struct zs_time_unit *unit, const char *text, int64_t *count, double *value)
+bool zs_time_number(const struct zs_time_unit *unit, const char *text, char *number, size_t capacity)
 {
     struct zs_instant at;
     if (unit->nanoseconds == 0 || !parse_instant(unit->calendar, text, true, &at))
@@ -272,19 +274,15 @@ bool zs_time_count(const struct zs_time_unit *unit, const char *text, int64_t *c
     int64_t nanoseconds = at.nanoseconds - unit->epoch.nanoseconds;
     const int64_t seconds = at.seconds - unit->epoch.seconds + floor_div(nanoseconds, NANO);
     nanoseconds -= floor_div(nanoseconds, NANO) * NANO;
-    *value = ((double)seconds * 1e9 + (double)nanoseconds) / (double)unit->nanoseconds;
+    const double value = ((double)seconds * 1e9 + (double)nanoseconds) / (double)unit->nanoseconds;
     /* Whole where units are whole seconds and divide, or are parts of a second. */
     const int64_t length = unit->nanoseconds, per_second = length < NANO && NANO % length == 0 ? NANO / length : 0;
-    bool is_whole = fabs(*value) < 9e18;
-    if (is_whole && per_second != 0)
-        is_whole = nanoseconds % length == 0;
-    else if (is_whole)
-        is_whole = length % NANO == 0 && nanoseconds == 0 && seconds % (length / NANO) == 0;
-    *count = INT64_MIN;
-    if (is_whole) {
-        *count = per_second != 0 ? seconds * per_second + nanoseconds / length : seconds / (length / NANO);
-        *value = (double)*count;
-    }
+    if (fabs(value) < 9e18 && per_second != 0 && nanoseconds % length == 0)
+        snprintf(number, capacity, "%lld", (long long)(seconds * per_second + nanoseconds / length));
+    else if (length % NANO == 0 && nanoseconds == 0 && seconds % (length / NANO) == 0)
+        snprintf(number, capacity, "%lld", (long long)(seconds / (length / NANO)));
+    else
+        CPLsnprintf(number, capacity, "%.17g", value);
     return true;
 }
 

@@ -196,25 +196,15 @@ static bool has_crs(const struct zs_node *mapping, OGRSpatialReferenceH srs)
     return is_same;
 }
 
-/* Whether a new array may name the grid mapping of this driver's name beside it: that has its CRS, or can be made and
- * hides none of a group above. One that arrays have without naming it stays theirs. */
-static enum zs_status is_usable(struct zs_hierarchy *hierarchy, const struct zs_node *node, OGRSpatialReferenceH srs,
-                                bool *usable, struct zs_error *err)
+/* Whether a new array may name the grid mapping of this driver's name beside it: that has its CRS, or is not there, and
+ * when it is made hides none of a group above. One that arrays have without naming it stays theirs. */
+static bool is_usable(struct zs_hierarchy *hierarchy, const struct zs_node *node, OGRSpatialReferenceH srs)
 {
-    struct zs_slot slot;
     const struct zs_node *own = zs_sibling(hierarchy, node, ZS_GRID_MAPPING);
-    char *group = zs_path_parent(node->path), *above = group != NULL ? zs_path_parent(group) : NULL;
-    const bool is_hidden = above != NULL && zs_nearest_array(hierarchy, above, NULL, ZS_GRID_MAPPING) != NULL;
-    free(above);
-    free(group);
-    *usable = own != NULL && has_crs(own, srs) &&
-              (zs_hierarchy_is_new(hierarchy) || zs_default_mapping_find(hierarchy, node) == NULL);
-    if (own != NULL || is_hidden)
-        return ZS_OK;
-    ZS_TRY(zs_slot_find(hierarchy, node, ZS_GRID_MAPPING, NULL, &slot, err));
-    *usable = slot.is_usable;
-    free(slot.path);
-    return ZS_OK;
+    if (own != NULL)
+        return has_crs(own, srs) &&
+               (zs_hierarchy_is_new(hierarchy) || zs_default_mapping_find(hierarchy, node) == NULL);
+    return zs_array_beside(hierarchy, node, ZS_GRID_MAPPING, true) == NULL;
 }
 
 OGRSpatialReferenceH zs_array_crs_read(struct zs_hierarchy *hierarchy, const struct zs_node *node)
@@ -235,13 +225,12 @@ enum zs_status zs_array_crs_write(struct zs_hierarchy *hierarchy, const struct z
                                   bool is_new, struct zs_error *err)
 {
     const char *named = zs_grid_mapping_name(node->attributes);
-    bool is_named = false, is_current = true;
+    bool is_current = true;
     zs_json *attributes;
     if (!is_new && srs == NULL && named != NULL)
         return zs_fail(err, ZS_UNSUPPORTED, "array /%s: its CRS is that of the grid mapping %s, which stays",
                        node->path, named);
-    if (is_new && srs != NULL)
-        ZS_TRY(is_usable(hierarchy, node, srs, &is_named, err));
+    bool is_named = is_new && srs != NULL && is_usable(hierarchy, node, srs);
     if (is_named)
         ZS_TRY(zs_grid_mapping_write(hierarchy, node, ZS_GRID_MAPPING, &(struct zs_georef_out){.srs = srs}, &is_current,
                                      err));

@@ -585,18 +585,10 @@ static bool parse_element_number(const struct zs_dtype *dtype, const char *text,
 static bool parse_element(const struct zs_dtype *dtype, const struct zs_time_unit *unit, const char *text,
                           void *element)
 {
-    int64_t count;
-    double value;
-    if (parse_element_number(dtype, text, element))
-        return true;
-    if (unit == NULL || !zs_time_count(unit, text, &count, &value))
-        return false;
     char number[32];
-    if (count != INT64_MIN)
-        CPLsnprintf(number, sizeof number, "%lld", (long long)count);
-    else
-        CPLsnprintf(number, sizeof number, "%.17g", value);
-    return parse_element_number(dtype, number, element);
+    return parse_element_number(dtype, text, element) ||
+           (unit != NULL && zs_time_number(unit, text, number, sizeof number) &&
+            parse_element_number(dtype, number, element));
 }
 
 static bool parse_all(const struct zs_dtype *dtype, const struct zs_time_unit *unit, const char *const *texts,
