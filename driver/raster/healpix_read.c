@@ -121,20 +121,31 @@ static const uint16_t even_bits[1 << TILE] = {
     0x000, 0x001, 0x004, 0x005, 0x010, 0x011, 0x014, 0x015, 0x040, 0x041, 0x044, 0x045, 0x050, 0x051, 0x054, 0x055,
     0x100, 0x101, 0x104, 0x105, 0x110, 0x111, 0x114, 0x115, 0x140, 0x141, 0x144, 0x145, 0x150, 0x151, 0x154, 0x155};
 
-/* Copies a row of a square from its cells, from west to east; or to them. */
-#define MOVE(size)                                                                             \
-    for (uint32_t i = west; i < east; i++)                                                     \
-        memcpy(is_write ? cells + (size) * even_bits[i] : row + (size) * i,                    \
-               is_write ? row + (size) * i : cells + (size) * even_bits[i], size);
-static void move_row(bool is_write, unsigned char *cells, unsigned char *row, uint32_t west, uint32_t east, size_t item)
-{
-    switch (item) {
-    case 1: MOVE(1) break;
-    case 2: MOVE(2) break;
-    case 4: MOVE(4) break;
-    case 8: MOVE(8) break;
-    default: MOVE(item) break;
+/* Two by two: a cell in an even column and its neighbour to the east follow each other. */
+#define TAKE(pair)                                                           \
+    for (; i + 1 < east; i += 2) {                                           \
+        pair v;                                                              \
+        memcpy(&v, cells + sizeof v / 2 * even_bits[i], sizeof v);           \
+        memcpy(row + sizeof v / 2 * (i - west), &v, sizeof v);               \
     }
+
+/* Copies the cells of a square's row, from column `west` to before `east`. */
+static void take_row(const unsigned char *cells, unsigned char *row, uint32_t west, uint32_t east, size_t item)
+{
+    struct pair {
+        uint64_t a, b;
+    };
+    uint32_t i = west;
+    for (; i % 2 == 1 && i < east; i++)
+        memcpy(row + item * (i - west), cells + item * even_bits[i], item);
+    switch (item) {
+    case 1: TAKE(uint16_t) break;
+    case 2: TAKE(uint32_t) break;
+    case 4: TAKE(uint64_t) break;
+    case 8: TAKE(struct pair) break;
+    }
+    for (; i < east; i++)
+        memcpy(row + item * (i - west), cells + item * even_bits[i], item);
 }
 
 /* Moves the cells of a square that lie in its part: between the scratch and the pixels of all slices. */
@@ -150,18 +161,23 @@ static enum zs_status move_square(void *ctx, size_t item, struct zs_error *err)
     const uint32_t east = (uint32_t)zs_min_u64(side, (uint64_t)p->ix + p->width - s->ix),
                    north = (uint32_t)zs_min_u64(side, (uint64_t)p->iy + p->height - s->iy);
     const uint64_t count = east - west;
+    const bool is_direct = j->outer_size == 0 && j->conversion->convert == NULL && space == dense;
     _Alignas(ZS_MAX_ITEM_SIZE) unsigned char row[(1 << TILE) * ZS_MAX_ITEM_SIZE];
     (void)err;
     for (uint64_t k = 0; k < j->slices; k++)
         for (uint32_t y = south; y < north; y++) {
             char *pixels = pixel_of(j, p, s->ix + west, s->iy + y) + j->offsets[k];
             unsigned char *cells = j->scratch.data + (k * j->cells + s->before + 2 * (size_t)even_bits[y]) * size;
-            if (j->outer_size > 0)
-                zs_copy_strided(1, &count, pixels, &space, row + west * size, &dense, j->outer_size,
-                                j->conversion->convert, j->conversion->ctx);
-            move_row(j->outer_size > 0, cells, row, west, east, size);
-            if (j->outer_size == 0)
-                put(j, row + west * size, pixels, space, (size_t)count);
+            if (j->outer_size > 0) {
+                zs_copy_strided(1, &count, pixels, &space, row, &dense, j->outer_size, j->conversion->convert,
+                                j->conversion->ctx);
+                for (uint32_t x = west; x < east; x++)
+                    memcpy(cells + size * even_bits[x], row + size * (x - west), size);
+                continue;
+            }
+            take_row(cells, is_direct ? (unsigned char *)pixels : row, west, east, size);
+            if (!is_direct)
+                put(j, row, pixels, space, (size_t)count);
         }
     return ZS_OK;
 }
