@@ -92,7 +92,9 @@ static enum zs_status clean(struct zs_store *store, struct zs_error *err)
     if (status == ZS_OK)
         status = zs_hierarchy_node(h, "a", &a, err);
     if (status == ZS_OK)
-        status = zs_overviews_remove(h, a, yx, NULL, err);
+        status = zs_overviews_take_out(h, a, yx, err);
+    if (status == ZS_OK)
+        status = zs_hierarchy_flush(h, err);
     zs_hierarchy_free(h);
     return status;
 }

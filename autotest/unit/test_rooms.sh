@@ -25,7 +25,7 @@ while read -r room most; do
 done <<END
 gdal 17418
 validate 1219
-raster 5203
+raster 5189
 geo 8523
 array 5537
 shard 1758

@@ -228,18 +228,6 @@ static enum zs_status read_ranges(struct zs_hierarchy *hierarchy, const struct z
     return ZS_OK;
 }
 
-/* Whether ranges follow each other from 0 on. */
-static bool is_gapless(const struct ranges *r)
-{
-    uint64_t next = 0;
-    for (uint64_t i = 0; i < r->count; i++) {
-        if (r->rows[2 * i] != next)
-            return false;
-        next = r->rows[2 * i + 1] + r->more;
-    }
-    return true;
-}
-
 static void expand(const struct ranges *r, uint64_t *numbers)
 {
     for (uint64_t i = 0; i < r->count; i++)
@@ -258,12 +246,13 @@ static bool has_ranges(const struct zs_healpix *healpix)
 static enum zs_status find_all(struct zs_hierarchy *hierarchy, const struct zs_healpix *healpix, uint64_t length,
                                const struct ranges *r, bool *is_all, struct zs_error *err)
 {
-    *is_all = false;
-    if (length != zs_healpix_cells_of(healpix->order))
-        return ZS_OK;
-    if (healpix->words == ZS_HEALPIX_NUMBERS)
+    *is_all = length == zs_healpix_cells_of(healpix->order) && healpix->words != ZS_HEALPIX_MORTON;
+    if (*is_all && healpix->words == ZS_HEALPIX_NUMBERS)
         return compare_numbers(hierarchy, healpix->coordinate, is_all, err);
-    *is_all = has_ranges(healpix) && is_gapless(r);
+    for (uint64_t i = 0, next = 0; i < r->count && *is_all; i++) { /* ranges follow each other from 0 on */
+        *is_all = r->rows[2 * i] == next;
+        next = r->rows[2 * i + 1] + r->more;
+    }
     return ZS_OK;
 }
 

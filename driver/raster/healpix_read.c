@@ -315,6 +315,7 @@ static enum zs_status make_windows(struct job *j, struct zs_error *err)
 static enum zs_status move_cells(struct job *j, struct zs_error *err)
 {
     const int threads = zs_array_threads(j->array);
+    const size_t entry_items = (j->entry_count + ENTRIES_AT_ONCE - 1) / ENTRIES_AT_ONCE;
     if (!is_in_order(j->map))
         ZS_TRY(make_runs(j, err));
     if (j->runs.count == 0)
@@ -325,9 +326,8 @@ static enum zs_status move_cells(struct job *j, struct zs_error *err)
         return zs_array_write_windows(j->array, j->windows, j->runs.count, j->info.item_size, NULL, NULL, err);
     }
     ZS_TRY(zs_array_read_windows(j->array, j->windows, j->runs.count, NULL, NULL, err));
-    return is_in_order(j->map)
-               ? zs_parallel_for(threads, j->square_count, move_square, j, err)
-               : zs_parallel_for(threads, (j->entry_count + ENTRIES_AT_ONCE - 1) / ENTRIES_AT_ONCE, put_entries, j, err);
+    return is_in_order(j->map) ? zs_parallel_for(threads, j->square_count, move_square, j, err)
+                               : zs_parallel_for(threads, entry_items, put_entries, j, err);
 }
 
 /* Moves the cells of the parts that were added, and forgets these. */

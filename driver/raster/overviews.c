@@ -346,18 +346,16 @@ enum zs_status zs_overviews_find(struct zs_hierarchy *hierarchy, const struct zs
     return find(hierarchy, node, axes, false, levels, err);
 }
 
+/* Whether the path is that of a level in a group ovr_<N>x beside the base, under its name. */
 static bool is_ours(const struct zs_node *base, const char *path)
 {
-    char *group = zs_path_parent(path), *above = group != NULL ? zs_path_parent(group) : NULL;
-    char *own = zs_path_parent(base->path);
+    char *own = zs_path_parent(base->path), name[32];
     int factor;
-    const bool result = above != NULL && own != NULL && strcmp(above, own) == 0 &&
-                        zs_is_overview_group(zs_path_name(group), &factor) &&
-                        strcmp(zs_path_name(path), zs_path_name(base->path)) == 0;
-    free(group);
-    free(above);
+    const char *below = own != NULL ? zs_path_below(own, path) : NULL;
+    const char *slash = below != NULL ? strchr(below, '/') : NULL;
+    snprintf(name, sizeof name, "%.*s", slash != NULL ? (int)(slash - below) : 0, slash != NULL ? below : "");
     free(own);
-    return result;
+    return zs_is_overview_group(name, &factor) && strcmp(slash + 1, zs_path_name(base->path)) == 0;
 }
 
 enum zs_status zs_overviews_own(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,

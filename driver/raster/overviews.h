@@ -65,12 +65,9 @@ enum zs_status zs_overviews_publish(struct zs_overviews *overviews, struct zs_er
 /* Closes the arrays. Of levels that were not published only chunks stay in the store. NULL is allowed. */
 void zs_overviews_free(struct zs_overviews *overviews);
 
-/* Removes all overviews of the array that zs_overviews_own() names: first their mention in `multiscales` and the
- * consolidated metadata, then documents, then chunks. The group of a level goes with it where nothing else is in it; a
- * group that cannot be looked into is an error. Levels elsewhere (OME-NGFF, GeoZarr pyramids) are data of their own and
- * stay. Flushes the hierarchy. No array of those levels may be open. *removed (NULL is allowed) is their number. */
-enum zs_status zs_overviews_remove(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
-                                   size_t *removed, struct zs_error *err);
-/* The same at the next flush, which is the caller's: for who removes more with them. */
+/* Removes all overviews of the array that zs_overviews_own() names, at the next flush: first their mention in
+ * `multiscales` and the consolidated metadata, then documents, then chunks. The group of a level goes with it where
+ * nothing else is in it; a group that cannot be looked into is an error. Levels elsewhere (OME-NGFF, GeoZarr pyramids)
+ * are data of their own and stay. No array of those levels may be open. */
 enum zs_status zs_overviews_take_out(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
-                                     size_t *removed, struct zs_error *err);
+                                     struct zs_error *err);

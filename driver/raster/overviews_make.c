@@ -298,27 +298,13 @@ static enum zs_status remove_levels(struct zs_hierarchy *hierarchy, const struct
 }
 
 enum zs_status zs_overviews_take_out(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
-                                     size_t *removed, struct zs_error *err)
+                                     struct zs_error *err)
 {
     struct zs_names levels;
-    *removed = 0;
     ZS_TRY(zs_overviews_own(hierarchy, node, axes, &levels, err));
     const enum zs_status status = remove_levels(hierarchy, node, axes, &levels, err);
-    *removed = levels.count;
     zs_names_free(levels.list);
     return status;
-}
-
-enum zs_status zs_overviews_remove(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
-                                   size_t *removed, struct zs_error *err)
-{
-    size_t count = 0;
-    ZS_TRY(zs_overviews_take_out(hierarchy, node, axes, &count, err));
-    if (count > 0)
-        ZS_TRY(zs_hierarchy_flush(hierarchy, err));
-    if (removed != NULL)
-        *removed = count;
-    return ZS_OK;
 }
 
 /* ---- Setting up new levels ---- */

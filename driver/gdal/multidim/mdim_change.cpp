@@ -118,10 +118,9 @@ bool ZSMdimStore::RemoveLevels(const std::string &path)
     struct zs_error err;
     struct zs_axes axes = {};
     std::vector<std::string> levels;
-    size_t count = 0;
     if (!OwnLevels(path, axes, levels))
         return false;
-    if (!levels.empty() && zs_overviews_take_out(Hierarchy(), Node(path), axes, &count, &err) != ZS_OK)
+    if (!levels.empty() && zs_overviews_take_out(Hierarchy(), Node(path), axes, &err) != ZS_OK)
         return zsReport(err);
     for (const auto &level : levels)
         Forget(level);

@@ -126,7 +126,8 @@ CPLErr ZSOverviews::Remove()
     for (const auto &source : m_view.sources)
     {
         const ZSArray &array = *source.array;
-        if (zs_overviews_remove(m_view.store->hierarchy, array.node, array.axes, nullptr, &err) != ZS_OK)
+        if (zs_overviews_take_out(m_view.store->hierarchy, array.node, array.axes, &err) != ZS_OK ||
+            zs_hierarchy_flush(m_view.store->hierarchy, &err) != ZS_OK)
             return zsReport(err);
     }
     return CE_None;
