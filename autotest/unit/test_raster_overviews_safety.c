@@ -168,21 +168,6 @@ static void test_removing_levels_keeps_unrelated_objects(void)
     }
 }
 
-static void test_files_of_others_among_the_chunks_of_a_level_stay(void)
-{
-    struct geo_store s = {0};
-    struct zs_error err = {""};
-    put_base(&s, true);
-    check_ok(build(s.store, 1, &err), &err);
-    put(&s, "ovr_2x/a/notes.txt", "mine", 4);
-    put(&s, "ovr_2x/a/c/0/notes.txt", "mine", 4);
-    check_ok(clean(s.store, &err), &err);
-    CHECK(is_there(s.store, "ovr_2x/a/notes.txt") && is_there(s.store, "ovr_2x/a/c/0/notes.txt"));
-    CHECK(!is_there(s.store, "ovr_2x/a/zarr.json") && !is_there(s.store, "ovr_2x/a/c/0/0") &&
-          !is_there(s.store, "ovr_2x/zarr.json"));
-    close_store(&s);
-}
-
 static enum zs_status no_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
 {
     (void)names;
@@ -376,7 +361,6 @@ static void test_chunks_that_a_killed_writer_left_do_not_show_through(void)
 int main(void)
 {
     RUN(test_removing_levels_keeps_unrelated_objects);
-    RUN(test_files_of_others_among_the_chunks_of_a_level_stay);
     RUN(test_a_group_that_cannot_be_listed_is_not_taken_for_empty);
     RUN(test_removing_that_is_killed_leaves_no_level_or_a_whole_one);
     RUN(test_an_outdated_level_is_not_read_and_goes_before_the_new_one);
