@@ -206,13 +206,6 @@ def write_large(path):
     return values
 
 
-@pytest.mark.parametrize("ranges, no_suffix", [("plain", 200), ("plain", 416)])
-def test_whole_object_sent_for_a_range_is_not_downloaded(tmp_path, server, ranges, no_suffix):
-    values = write_large(tmp_path / "s.zarr")
-    server.ranges, server.no_suffix = ranges, no_suffix
-    np.testing.assert_array_equal(open_array(server.vsi("s.zarr")).ReadAsArray(300, 300, 9, 9), values[300:309, 300:309])
-
-
 @pytest.mark.parametrize("large", [False, True])
 def test_a_server_that_ignores_ranges_gives_the_pixels_or_an_error(tmp_path, server, large):
     if large:

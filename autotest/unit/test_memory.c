@@ -1,8 +1,6 @@
 /* Allocation, strings, buffers, and arithmetic on sizes that came from a file. */
 #include "base/checked.h"
-#include "base/cache.h"
 #include "base/memory.h"
-#include "codec/codec.h"
 #include "check.h"
 
 #include <stdlib.h>
@@ -38,19 +36,6 @@ static void test_buffer_keeps_its_content_when_it_grows(void)
     CHECK(b.data[9999] == (unsigned char)(9999u * 7));
     zs_buffer_free(&b);
     CHECK(b.data == NULL && b.size == 0 && b.capacity == 0);
-}
-
-static void test_buffer_reset_forgets_but_keeps_the_memory(void)
-{
-    struct zs_error err;
-    struct zs_buffer b = {0};
-    CHECK(zs_buffer_append(&b, "abc", 3, &err) == ZS_OK);
-    CHECK(zs_buffer_reset(&b, 1000, &err) == ZS_OK);
-    CHECK_EQ_U64(b.size, 0);
-    unsigned char *before = b.data;
-    CHECK(zs_buffer_reset(&b, 10, &err) == ZS_OK);
-    CHECK(b.data == before && b.capacity >= 1000);
-    zs_buffer_free(&b);
 }
 
 static void test_buffer_too_large_is_an_error_and_keeps_the_content(void)
@@ -99,33 +84,6 @@ static void test_checked_arithmetic_refuses_what_does_not_fit(void)
     CHECK_EQ_U64(zs_max_u64(3, 4), 4);
 }
 
-/* ---- Scratches ---- */
-
-static void test_idle_scratches_shrink_to_half_of_the_budget_and_go_with_the_last_array(void)
-{
-    struct zs_error err;
-    struct zs_scratch *scratch[20];
-    size_t kept = 0, trimmed = 0;
-    zs_budget_set((uint64_t)32 << 20);
-    for (int i = 0; i < 20; i++) {
-        scratch[i] = zs_scratch_acquire();
-        CHECK(zs_buffer_reset(zs_scratch_buffer(scratch[i], ZS_SCRATCH_DECODED), (size_t)3 << 20, &err) == ZS_OK);
-    }
-    for (int i = 0; i < 20; i++)
-        zs_scratch_release(scratch[i]);
-    for (int i = 0; i < 20; i++)
-        kept += zs_scratch_buffer(scratch[i] = zs_scratch_acquire(), ZS_SCRATCH_DECODED)->capacity;
-    CHECK_EQ_U64(kept, (size_t)15 << 20); /* five of them */
-    for (int i = 0; i < 20; i++)
-        zs_scratch_release(scratch[i]);
-    zs_scratch_trim();
-    for (int i = 0; i < 20; i++)
-        trimmed += zs_scratch_buffer(scratch[i] = zs_scratch_acquire(), ZS_SCRATCH_DECODED)->capacity;
-    CHECK_EQ_U64(trimmed, 0);
-    for (int i = 0; i < 20; i++)
-        zs_scratch_release(scratch[i]);
-}
-
 static void test_an_array_grows_and_keeps_its_items(void)
 {
     uint64_t *items = NULL;
@@ -157,9 +115,7 @@ int main(void)
     RUN(test_an_array_grows_and_keeps_its_items);
     RUN(test_calloc_refuses_what_overflows);
     RUN(test_buffer_keeps_its_content_when_it_grows);
-    RUN(test_buffer_reset_forgets_but_keeps_the_memory);
     RUN(test_buffer_too_large_is_an_error_and_keeps_the_content);
     RUN(test_checked_arithmetic_refuses_what_does_not_fit);
-    RUN(test_idle_scratches_shrink_to_half_of_the_budget_and_go_with_the_last_array);
     return check_result();
 }

@@ -2,23 +2,6 @@
 #include "base/status.h"
 #include "check.h"
 
-static void test_fail_returns_the_status_and_sets_the_message(void)
-{
-    struct zs_error err = {"before"};
-    CHECK(zs_fail(&err, ZS_CORRUPT, "chunk %d: %s", 7, "bad") == ZS_CORRUPT);
-    CHECK_EQ_STR(err.message, "chunk 7: bad");
-}
-
-static void test_context_goes_in_front(void)
-{
-    struct zs_error err;
-    (void)zs_fail(&err, ZS_CORRUPT, "found %d", 3);
-    CHECK(zs_fail_in(&err, ZS_IO, "%s/c/0", "root") == ZS_IO);
-    CHECK_EQ_STR(err.message, "root/c/0: found 3");
-    (void)zs_fail_in(&err, ZS_IO, "outer");
-    CHECK_EQ_STR(err.message, "outer: root/c/0: found 3");
-}
-
 static void prefixed(const char *message, const char *context, const char *expected)
 {
     struct zs_error err;
@@ -69,26 +52,9 @@ static void test_long_messages_are_cut_and_stay_in_bounds(void)
         CHECK_EQ_U64((unsigned char)s.guard[i], 0x5A);
 }
 
-static enum zs_status tried(enum zs_status status, bool *came_past)
-{
-    ZS_TRY(status);
-    *came_past = true;
-    return ZS_OK;
-}
-
-static void test_try_returns_early_on_failure_only(void)
-{
-    bool came_past = false;
-    CHECK(tried(ZS_INVALID, &came_past) == ZS_INVALID && !came_past);
-    CHECK(tried(ZS_OK, &came_past) == ZS_OK && came_past);
-}
-
 int main(void)
 {
-    RUN(test_fail_returns_the_status_and_sets_the_message);
-    RUN(test_context_goes_in_front);
     RUN(test_path_is_not_repeated_in_messages);
     RUN(test_long_messages_are_cut_and_stay_in_bounds);
-    RUN(test_try_returns_early_on_failure_only);
     return check_result();
 }

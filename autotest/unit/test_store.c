@@ -342,21 +342,6 @@ static void test_remote_paths_are_known_by_prefix_and_archive_location(void)
             fprintf(stderr, "%s\n", local[i]);
 }
 
-static void test_an_absent_object_in_a_folder_called_as_a_remote_store_is_absent(void)
-{
-    char *root = new_directory(), *mirror = zs_format("%s/vsis3-mirror/vsicurl", root);
-    struct zs_error err;
-    struct zs_buffer b = {0};
-    struct zs_store *store = vsi_store(mirror);
-    CHECK(!store->is_remote);
-    put_object(store, "here", "x", 1);
-    CHECK(zs_store_get(store, "absent", 9, &b, &err) == ZS_NOT_FOUND);
-    zs_store_free(store);
-    VSIRmdirRecursive(root);
-    free(root);
-    free(mirror);
-}
-
 /* ---- A store before another, of five functions ---- */
 
 static enum zs_status before_open(struct zs_store *s, const char *key, struct zs_first_read *first,
@@ -485,7 +470,6 @@ int main(void)
     RUN(test_operations_missing_in_a_wrapping_store_go_to_the_inner_one);
     RUN(test_read_only_wrapping_store_prevents_writes_to_the_inner_one);
     RUN(test_remote_paths_are_known_by_prefix_and_archive_location);
-    RUN(test_an_absent_object_in_a_folder_called_as_a_remote_store_is_absent);
     RUN(test_memory_keeps_the_contract);
     RUN(test_vsimem_keeps_the_contract);
     RUN(test_a_directory_keeps_the_contract);

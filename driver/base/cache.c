@@ -263,9 +263,11 @@ void zs_budget_set(uint64_t bytes)
 {
     struct zs_cache_entry *dead = NULL;
     pthread_mutex_lock(lock);
-    process.set = bytes;
-    update_budget();
-    keep_budget(&dead);
+    if (process.set != bytes) {
+        process.set = bytes;
+        update_budget();
+        keep_budget(&dead);
+    }
     unlock(dead);
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/descriptors.h"
@@ -19,6 +20,9 @@ struct local_object {
     int fd; /* -1: it is opened for each read, since many files are open */
     char *path;
 };
+
+/* A file that was changed less than this ago may be being changed. */
+#define RECENT_SECONDS 2
 
 /* ---- Reading ---- */
 
@@ -100,7 +104,7 @@ static void release_file(const struct local_object *o, int fd)
 }
 
 /* Whether the root is another directory than the opened one, or none. */
-static bool is_elsewhere(const struct zs_store *store)
+bool zs_local_is_replaced(const struct zs_store *store)
 {
     const struct local_store *s = (const struct local_store *)store;
     struct stat st;
@@ -110,7 +114,7 @@ static bool is_elsewhere(const struct zs_store *store)
 enum zs_status zs_local_check_root(const struct zs_store *store, struct zs_error *err)
 {
     /* without metadata it is a folder like any other */
-    if (!atomic_load(&((const struct local_store *)store)->has_metadata) || !is_elsewhere(store))
+    if (!atomic_load(&((const struct local_store *)store)->has_metadata) || !zs_local_is_replaced(store))
         return ZS_OK;
     return zs_fail(err, ZS_IO, "%s: this store was replaced or removed after it was opened", store->root);
 }
@@ -153,97 +157,24 @@ static enum zs_status local_read(struct zs_object *object, uint64_t offset, size
     return status;
 }
 
-static bool local_is_changed(const struct zs_object *object, bool or_recently)
+static bool is_file_changed(const struct zs_object *object, int fd, bool or_recently)
+{
+    struct stat st;
+    struct timespec now;
+    if (fstat(fd, &st) != 0 || clock_gettime(CLOCK_REALTIME, &now) != 0)
+        return false;
+    return zs_local_version(&st) != object->version || (or_recently && now.tv_sec - st.st_mtim.tv_sec < RECENT_SECONDS);
+}
+
+bool zs_local_is_changed(const struct zs_object *object, bool or_recently)
 {
     struct local_object *o = (struct local_object *)(uintptr_t)object;
     int fd;
     if (acquire_file(o, &fd, NULL) != ZS_OK)
         return true;
-    const bool is_changed = zs_local_is_changed(object, fd, or_recently);
+    const bool is_changed = is_file_changed(object, fd, or_recently);
     release_file(o, fd);
     return is_changed;
-}
-
-/* ---- Removing ---- */
-
-static enum zs_status local_remove(struct zs_store *store, const char *key, struct zs_error *err)
-{
-    enum zs_status status = zs_folder_enter_above(store, key, false, err);
-    if (status != ZS_OK)
-        return status == ZS_NOT_FOUND ? ZS_OK : status;
-    char *path = zs_vsi_path(store, key);
-    ZS_TRY_MEMORY(path, err);
-    if (unlink(path) != 0 && !means_absent(errno))
-        status = zs_fail(err, ZS_IO, "%s: cannot be removed: %s", path, strerror(errno));
-    free(path);
-    return status;
-}
-
-static void local_remove_directory(struct zs_store *store, const char *prefix)
-{
-    char *path = zs_vsi_path(store, prefix);
-    if (path != NULL)
-        (void)rmdir(path);
-    free(path);
-}
-
-static enum zs_status local_rename(struct zs_store *store, const char *from, const char *to, struct zs_error *err)
-{
-    struct stat st;
-    enum zs_status status = zs_folder_enter_above(store, from, false, err);
-    if (status != ZS_OK)
-        return status == ZS_NOT_FOUND ? ZS_OK : status;
-    char *before = zs_vsi_path(store, from), *after = zs_vsi_path(store, to);
-    if (before == NULL || after == NULL)
-        status = zs_fail_memory(err);
-    else if (lstat(after, &st) == 0)
-        status = zs_fail(err, ZS_ARGUMENT, "%s: there is something already", after);
-    else if (rename(before, after) != 0 && errno != ENOENT)
-        status = zs_fail(err, ZS_IO, "%s: cannot be renamed to %s: %s", before, after, strerror(errno));
-    if (status == ZS_OK && store->sync == ZS_SYNC_EACH)
-        status = zs_entry_sync(after, err);
-    free(before);
-    free(after);
-    return status;
-}
-
-static enum zs_status local_is_link(struct zs_store *store, const char *prefix, enum zs_link *link,
-                                    struct zs_error *err)
-{
-    char *path = zs_vsi_path(store, prefix);
-    struct stat st, above;
-    ZS_TRY_MEMORY(path, err);
-    *link = lstat(path, &st) == 0 && S_ISLNK(st.st_mode) ? ZS_LINK : ZS_LINK_NONE;
-    const bool may_loop = *link == ZS_LINK && prefix[0] != '\0' && stat(path, &st) == 0;
-    for (char *slash; may_loop && (slash = strrchr(path, '/')) != NULL && slash > path;) {
-        *slash = '\0';
-        if (stat(path, &above) == 0 && above.st_dev == st.st_dev && above.st_ino == st.st_ino)
-            *link = ZS_LINK_LOOP;
-    }
-    free(path);
-    return ZS_OK;
-}
-
-static enum zs_status local_check(struct zs_store *store, const char *prefix, struct zs_error *err)
-{
-    char *path = zs_vsi_path(store, prefix);
-    ZS_TRY_MEMORY(path, err);
-    enum zs_status status = ZS_OK;
-    if (faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) != 0)
-        status = zs_fail(err, ZS_IO, "%s: cannot be written to: %s", path, strerror(errno));
-    free(path);
-    return status;
-}
-
-static void local_moved(struct zs_store *store, char *path)
-{
-    struct local_store *s = store_of(store);
-    free(path); /* the root opens it */
-    pthread_mutex_lock(&s->lock);
-    free(s->real_root);
-    s->real_root = NULL;
-    pthread_mutex_unlock(&s->lock);
-    atomic_store(&s->has_metadata, true); /* a new store is whole when it moves to its path */
 }
 
 /* ---- Listing ---- */
@@ -301,34 +232,12 @@ static void local_free(struct zs_store *store)
     free(s);
 }
 
-static const struct zs_writing_ops writing = {.create = zs_local_create,
-                                              .write = zs_local_write,
-                                              .patch = zs_local_patch,
-                                              .read_back = zs_local_read_back,
-                                              .commit = zs_local_commit,
-                                              .abort = zs_local_abort,
-                                              .remove = local_remove,
-                                              .check = local_check,
-                                              .sync = zs_local_sync,
-                                              .lock = zs_local_lock,
-                                              .unlock = zs_local_unlock,
-                                              .open_file = zs_local_file_open,
-                                              .write_file = zs_local_file_write,
-                                              .truncate_file = zs_local_file_truncate,
-                                              .flush_file = zs_local_file_flush,
-                                              .close_file = zs_local_file_close,
-                                              .is_changed = local_is_changed,
-                                              .remove_directory = local_remove_directory,
-                                              .rename = local_rename,
-                                              .is_link = local_is_link,
-                                              .is_replaced = is_elsewhere,
-                                              .moved = local_moved};
 static const struct zs_store_ops ops = {.open = local_open,
                                         .read = local_read,
                                         .close = local_close,
                                         .list = local_list,
                                         .free = local_free,
-                                        .writing = &writing};
+                                        .writing = &zs_local_writing};
 
 enum zs_status zs_store_open_local(const char *root, struct zs_store **store, struct zs_error *err)
 {

@@ -40,30 +40,9 @@ struct stat;
 uint64_t zs_local_version(const struct stat *st);
 /* ZS_IO when the root is no longer the store that was opened. */
 enum zs_status zs_local_check_root(const struct zs_store *store, struct zs_error *err);
+bool zs_local_is_replaced(const struct zs_store *store);
+bool zs_local_is_changed(const struct zs_object *object, bool or_recently);
 
-/* ---- local_write.c: the operations of zs_store_ops of these names ---- */
+/* ---- local_write.c ---- */
 
-enum zs_status zs_local_create(struct zs_store *store, const char *key, struct zs_writer **writer,
-                               struct zs_error *err);
-enum zs_status zs_local_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err);
-enum zs_status zs_local_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
-                              struct zs_error *err);
-enum zs_status zs_local_read_back(struct zs_writer *writer, uint64_t offset, size_t n, void *data,
-                                  struct zs_error *err);
-enum zs_status zs_local_commit(struct zs_writer *writer, struct zs_error *err);
-void zs_local_abort(struct zs_writer *writer);
-enum zs_status zs_local_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err);
-void zs_local_unlock(struct zs_store *store, struct zs_lock *lock);
-enum zs_status zs_local_sync(struct zs_store *store, struct zs_error *err);
-
-enum zs_status zs_local_file_open(struct zs_store *store, const char *key, struct zs_file **file, struct zs_error *err);
-enum zs_status zs_local_file_write(struct zs_file *file, uint64_t offset, const void *data, size_t n,
-                                   struct zs_error *err);
-enum zs_status zs_local_file_truncate(struct zs_file *file, uint64_t size, struct zs_error *err);
-enum zs_status zs_local_file_flush(struct zs_file *file, struct zs_error *err);
-void zs_local_file_close(struct zs_file *file);
-bool zs_local_is_changed(const struct zs_object *object, int fd, bool or_recently);
-
-/* Finds or makes the folder of a key, and checks that it lies in the store. ZS_UNSUPPORTED when a symbolic link leads
- * out of it, ZS_NOT_FOUND when it is absent. */
-enum zs_status zs_folder_enter_above(struct zs_store *store, const char *key, bool make, struct zs_error *err);
+extern const struct zs_writing_ops zs_local_writing;

@@ -23,8 +23,6 @@
 
 /* Times of files advance by ticks of the kernel, of ten milliseconds at most. */
 #define TICK_NANOSECONDS 10000000
-/* A file that was changed less than this ago may be being changed. */
-#define RECENT_SECONDS 2
 
 struct local_writer {
     struct zs_writer base;
@@ -77,7 +75,11 @@ static enum zs_status check_inside(struct local_store *store, const char *path, 
                                "%s: this link leads out of the store: nothing is written or removed there", path);
 }
 
-/* Like zs_folder_enter_above(), for the folder of a prefix. */
+/* Finds or makes the folder of a key, and checks that it lies in the store. ZS_UNSUPPORTED when a symbolic link leads
+ * out of it, ZS_NOT_FOUND when it is absent. */
+static enum zs_status enter_above(struct zs_store *store, const char *key, bool make, struct zs_error *err);
+
+/* Like enter_above(), for the folder of a prefix. */
 static enum zs_status enter_folder(struct zs_store *store, const char *prefix, bool make, struct zs_error *err)
 {
     char *path = zs_vsi_path(store, prefix);
@@ -86,7 +88,7 @@ static enum zs_status enter_folder(struct zs_store *store, const char *prefix, b
     char *real = realpath(path, NULL);
     if (real == NULL && errno == ENOENT && make) {
         /* a root that was removed is not made again */
-        status = prefix[0] == '\0' ? zs_local_check_root(store, err) : zs_folder_enter_above(store, prefix, true, err);
+        status = prefix[0] == '\0' ? zs_local_check_root(store, err) : enter_above(store, prefix, true, err);
         if (status == ZS_OK)
             status = make_directory(store, path, err);
         if (status == ZS_OK)
@@ -105,7 +107,7 @@ static enum zs_status enter_folder(struct zs_store *store, const char *prefix, b
     return status;
 }
 
-enum zs_status zs_folder_enter_above(struct zs_store *store, const char *key, bool make, struct zs_error *err)
+static enum zs_status enter_above(struct zs_store *store, const char *key, bool make, struct zs_error *err)
 {
     char *prefix = parent_of(key);
     const enum zs_status status = prefix != NULL ? enter_folder(store, prefix, make, err) : zs_fail_memory(err);
@@ -141,14 +143,15 @@ static void writer_free(struct local_writer *w)
     free(w);
 }
 
-void zs_local_abort(struct zs_writer *writer)
+static void local_abort(struct zs_writer *writer)
 {
     struct local_writer *w = (struct local_writer *)writer;
     (void)unlink(w->temp_path);
     writer_free(w);
 }
 
-enum zs_status zs_local_create(struct zs_store *store, const char *key, struct zs_writer **writer, struct zs_error *err)
+static enum zs_status local_create(struct zs_store *store, const char *key, struct zs_writer **writer,
+                                   struct zs_error *err)
 {
     struct local_writer *w = zs_calloc(1, sizeof *w);
     ZS_TRY_MEMORY(w, err);
@@ -158,7 +161,7 @@ enum zs_status zs_local_create(struct zs_store *store, const char *key, struct z
     w->path = zs_vsi_path(store, key);
     enum zs_status status = w->key != NULL && w->path != NULL ? ZS_OK : zs_fail_memory(err);
     if (status == ZS_OK)
-        status = zs_folder_enter_above(store, key, true, err);
+        status = enter_above(store, key, true, err);
     if (status == ZS_OK)
         status = open_temporary(store_of(store), w, err);
     if (status != ZS_OK) {
@@ -169,7 +172,7 @@ enum zs_status zs_local_create(struct zs_store *store, const char *key, struct z
     return ZS_OK;
 }
 
-enum zs_status zs_local_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err)
+static enum zs_status local_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err)
 {
     struct local_writer *w = (struct local_writer *)writer;
     ZS_TRY(zs_file_write_at(w->fd, w->path, w->size, data, n, err));
@@ -181,14 +184,15 @@ enum zs_status zs_local_write(struct zs_writer *writer, const void *data, size_t
     return ZS_OK;
 }
 
-enum zs_status zs_local_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
-                              struct zs_error *err)
+static enum zs_status local_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
+                                  struct zs_error *err)
 {
     const struct local_writer *w = (const struct local_writer *)writer;
     return zs_file_write_at(w->fd, w->path, offset, data, n, err);
 }
 
-enum zs_status zs_local_read_back(struct zs_writer *writer, uint64_t offset, size_t n, void *data, struct zs_error *err)
+static enum zs_status local_read_back(struct zs_writer *writer, uint64_t offset, size_t n, void *data,
+                                      struct zs_error *err)
 {
     const struct local_writer *w = (const struct local_writer *)writer;
     return zs_file_read_at(w->fd, w->temp_path, offset, n, data, err);
@@ -219,7 +223,7 @@ static enum zs_status publish_file(struct local_writer *w, struct zs_error *err)
         /* another process may have removed the folder meanwhile */
         const int reason = errno;
         if (reason == ENOENT)
-            ZS_TRY(zs_folder_enter_above(store, w->key, true, err));
+            ZS_TRY(enter_above(store, w->key, true, err));
         if (reason != ENOENT || rename(w->temp_path, w->path) != 0)
             return zs_fail(err, zs_status_of_write(errno), "%s: cannot be renamed to %s: %s", w->temp_path, w->path,
                            strerror(reason));
@@ -229,7 +233,7 @@ static enum zs_status publish_file(struct local_writer *w, struct zs_error *err)
     return ZS_OK;
 }
 
-enum zs_status zs_local_commit(struct zs_writer *writer, struct zs_error *err)
+static enum zs_status local_commit(struct zs_writer *writer, struct zs_error *err)
 {
     struct local_writer *w = (struct local_writer *)writer;
     enum zs_status status = finish_file(w, err);
@@ -288,7 +292,7 @@ static enum zs_status sync_directory(void *ctx, size_t item, struct zs_error *er
     return zs_directory_sync(((char **)ctx)[item], err);
 }
 
-enum zs_status zs_local_sync(struct zs_store *store, struct zs_error *err)
+static enum zs_status local_sync(struct zs_store *store, struct zs_error *err)
 {
     struct zs_names files = {0}, directories = {0};
     if (store->sync != ZS_SYNC_LATER)
@@ -351,7 +355,8 @@ static enum zs_status open_file(struct local_file *file, struct zs_error *err)
     return ZS_OK;
 }
 
-enum zs_status zs_local_file_open(struct zs_store *store, const char *key, struct zs_file **file, struct zs_error *err)
+static enum zs_status local_file_open(struct zs_store *store, const char *key, struct zs_file **file,
+                                      struct zs_error *err)
 {
     struct local_file *c = zs_calloc(1, sizeof *c);
     if (c == NULL || (c->path = zs_vsi_path(store, key)) == NULL) {
@@ -360,7 +365,7 @@ enum zs_status zs_local_file_open(struct zs_store *store, const char *key, struc
     }
     c->base.store = store;
     c->fd = -1;
-    enum zs_status status = zs_folder_enter_above(store, key, false, err);
+    enum zs_status status = enter_above(store, key, false, err);
     if (status == ZS_OK)
         status = open_file(c, err);
     if (status == ZS_OK)
@@ -372,14 +377,14 @@ enum zs_status zs_local_file_open(struct zs_store *store, const char *key, struc
     return status;
 }
 
-enum zs_status zs_local_file_write(struct zs_file *file, uint64_t offset, const void *data, size_t n,
-                                   struct zs_error *err)
+static enum zs_status local_file_write(struct zs_file *file, uint64_t offset, const void *data, size_t n,
+                                       struct zs_error *err)
 {
     const struct local_file *c = (const struct local_file *)file;
     return zs_file_write_at(c->fd, c->path, offset, data, n, err);
 }
 
-enum zs_status zs_local_file_truncate(struct zs_file *file, uint64_t size, struct zs_error *err)
+static enum zs_status local_file_truncate(struct zs_file *file, uint64_t size, struct zs_error *err)
 {
     const struct local_file *c = (const struct local_file *)file;
     int failed;
@@ -391,7 +396,7 @@ enum zs_status zs_local_file_truncate(struct zs_file *file, uint64_t size, struc
                                  strerror(errno));
 }
 
-enum zs_status zs_local_file_flush(struct zs_file *file, struct zs_error *err)
+static enum zs_status local_file_flush(struct zs_file *file, struct zs_error *err)
 {
     const struct local_file *c = (const struct local_file *)file;
     if (file->store->sync == ZS_SYNC_NO || fdatasync(c->fd) == 0)
@@ -399,18 +404,9 @@ enum zs_status zs_local_file_flush(struct zs_file *file, struct zs_error *err)
     return zs_fail(err, zs_status_of_write(errno), "%s: cannot be written to the disk: %s", c->path, strerror(errno));
 }
 
-void zs_local_file_close(struct zs_file *file)
+static void local_file_close(struct zs_file *file)
 {
     local_file_free((struct local_file *)file);
-}
-
-bool zs_local_is_changed(const struct zs_object *object, int fd, bool or_recently)
-{
-    struct stat st;
-    struct timespec now;
-    if (fstat(fd, &st) != 0 || clock_gettime(CLOCK_REALTIME, &now) != 0)
-        return false;
-    return zs_local_version(&st) != object->version || (or_recently && now.tv_sec - st.st_mtim.tv_sec < RECENT_SECONDS);
 }
 
 /* ---- Locks ---- */
@@ -443,9 +439,9 @@ static enum zs_status lock_directory(const char *path, struct zs_lock **lock, st
 }
 
 /* Locks the folder of an object, and makes it if it is absent: without it there is nothing to lock. */
-enum zs_status zs_local_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err)
+static enum zs_status local_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err)
 {
-    ZS_TRY(zs_folder_enter_above(store, key, true, err));
+    ZS_TRY(enter_above(store, key, true, err));
     char *prefix = parent_of(key), *path = prefix != NULL ? zs_vsi_path(store, prefix) : NULL;
     const bool is_ours = path != NULL && prefix[0] == '\0' && zs_staging_is_path(store->root); /* locked already */
     enum zs_status status = path != NULL ? ZS_OK : zs_fail_memory(err);
@@ -456,9 +452,115 @@ enum zs_status zs_local_lock(struct zs_store *store, const char *key, struct zs_
     return status;
 }
 
-void zs_local_unlock(struct zs_store *store, struct zs_lock *lock)
+static void local_unlock(struct zs_store *store, struct zs_lock *lock)
 {
     (void)store;
     (void)close(lock->fd);
     free(lock);
 }
+
+/* ---- Removing and renaming ---- */
+
+static enum zs_status local_remove(struct zs_store *store, const char *key, struct zs_error *err)
+{
+    enum zs_status status = enter_above(store, key, false, err);
+    if (status != ZS_OK)
+        return status == ZS_NOT_FOUND ? ZS_OK : status;
+    char *path = zs_vsi_path(store, key);
+    ZS_TRY_MEMORY(path, err);
+    if (unlink(path) != 0 && !means_absent(errno))
+        status = zs_fail(err, ZS_IO, "%s: cannot be removed: %s", path, strerror(errno));
+    free(path);
+    return status;
+}
+
+static void local_remove_directory(struct zs_store *store, const char *prefix)
+{
+    char *path = zs_vsi_path(store, prefix);
+    if (path != NULL)
+        (void)rmdir(path);
+    free(path);
+}
+
+static enum zs_status local_rename(struct zs_store *store, const char *from, const char *to, struct zs_error *err)
+{
+    struct stat st;
+    enum zs_status status = enter_above(store, from, false, err);
+    if (status != ZS_OK)
+        return status == ZS_NOT_FOUND ? ZS_OK : status;
+    char *before = zs_vsi_path(store, from), *after = zs_vsi_path(store, to);
+    if (before == NULL || after == NULL)
+        status = zs_fail_memory(err);
+    else if (lstat(after, &st) == 0)
+        status = zs_fail(err, ZS_ARGUMENT, "%s: there is something already", after);
+    else if (rename(before, after) != 0 && errno != ENOENT)
+        status = zs_fail(err, ZS_IO, "%s: cannot be renamed to %s: %s", before, after, strerror(errno));
+    if (status == ZS_OK && store->sync == ZS_SYNC_EACH)
+        status = zs_entry_sync(after, err);
+    free(before);
+    free(after);
+    return status;
+}
+
+static enum zs_status local_is_link(struct zs_store *store, const char *prefix, enum zs_link *link,
+                                    struct zs_error *err)
+{
+    char *path = zs_vsi_path(store, prefix);
+    struct stat st, above;
+    ZS_TRY_MEMORY(path, err);
+    *link = lstat(path, &st) == 0 && S_ISLNK(st.st_mode) ? ZS_LINK : ZS_LINK_NONE;
+    const bool may_loop = *link == ZS_LINK && prefix[0] != '\0' && stat(path, &st) == 0;
+    for (char *slash; may_loop && (slash = strrchr(path, '/')) != NULL && slash > path;) {
+        *slash = '\0';
+        if (stat(path, &above) == 0 && above.st_dev == st.st_dev && above.st_ino == st.st_ino)
+            *link = ZS_LINK_LOOP;
+    }
+    free(path);
+    return ZS_OK;
+}
+
+static enum zs_status local_check(struct zs_store *store, const char *prefix, struct zs_error *err)
+{
+    char *path = zs_vsi_path(store, prefix);
+    ZS_TRY_MEMORY(path, err);
+    enum zs_status status = ZS_OK;
+    if (faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) != 0)
+        status = zs_fail(err, ZS_IO, "%s: cannot be written to: %s", path, strerror(errno));
+    free(path);
+    return status;
+}
+
+static void local_moved(struct zs_store *store, char *path)
+{
+    struct local_store *s = store_of(store);
+    free(path); /* the root opens it */
+    pthread_mutex_lock(&s->lock);
+    free(s->real_root);
+    s->real_root = NULL;
+    pthread_mutex_unlock(&s->lock);
+    atomic_store(&s->has_metadata, true); /* a new store is whole when it moves to its path */
+}
+
+const struct zs_writing_ops zs_local_writing = {
+    .create = local_create,
+    .write = local_write,
+    .patch = local_patch,
+    .read_back = local_read_back,
+    .commit = local_commit,
+    .abort = local_abort,
+    .remove = local_remove,
+    .check = local_check,
+    .sync = local_sync,
+    .lock = local_lock,
+    .unlock = local_unlock,
+    .open_file = local_file_open,
+    .write_file = local_file_write,
+    .truncate_file = local_file_truncate,
+    .flush_file = local_file_flush,
+    .close_file = local_file_close,
+    .is_changed = zs_local_is_changed,
+    .remove_directory = local_remove_directory,
+    .rename = local_rename,
+    .is_link = local_is_link,
+    .is_replaced = zs_local_is_replaced,
+    .moved = local_moved};

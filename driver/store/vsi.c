@@ -54,9 +54,19 @@ static const char *reason_not_opened(const struct zs_store *store)
 
 /* ---- Reading ---- */
 
+/* Whether the listing of the nearest directory above `path` that can be listed lacks it, or a directory above it. */
 static bool is_not_listed(const char *path)
 {
-    return zs_vsi_find_listed(path) == ZS_LISTED_NOT;
+    char *at = zs_strdup(path), **names = NULL;
+    bool is_absent = false;
+    for (char *slash; at != NULL && names == NULL && (slash = strrchr(at, '/')) != NULL && slash > at + 1;) {
+        *slash = '\0';
+        names = VSIReadDir(at);
+        is_absent = names != NULL && CSLFindStringCaseSensitive(names, slash + 1) < 0;
+    }
+    CSLDestroy(names);
+    free(at);
+    return is_absent;
 }
 
 /* Whether opening the file again fails with status 400 or 404. GDAL's files do not give the status, but unless they are

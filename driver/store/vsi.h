@@ -87,10 +87,6 @@ const char *zs_vsi_option(const char *path, const char *name);
 enum zs_status zs_store_open_vsi(const char *root, const struct zs_path_kind *kind, struct zs_store **store,
                                  struct zs_error *err);
 
-/* Looks for `path`, or a directory above it, in the listing of the nearest directory that can be listed. */
-enum zs_listed { ZS_LISTED_UNKNOWN, ZS_LISTED_NOT, ZS_LISTED };
-enum zs_listed zs_vsi_find_listed(const char *path);
-
 /* Inside: what vsi.c and vsi_write.c share. */
 struct vsi_store {
     struct zs_store base;

@@ -109,22 +109,6 @@ struct zs_path_kind zs_path_kind_of(const char *path)
     return kind;
 }
 
-enum zs_listed zs_vsi_find_listed(const char *path)
-{
-    char *at = zs_strdup(path);
-    enum zs_listed found = ZS_LISTED_UNKNOWN;
-    for (char *slash; at != NULL && found == ZS_LISTED_UNKNOWN && (slash = strrchr(at, '/')) != NULL &&
-                      slash > at + 1;) {
-        *slash = '\0';
-        char **names = VSIReadDir(at);
-        if (names != NULL)
-            found = CSLFindStringCaseSensitive(names, slash + 1) < 0 ? ZS_LISTED_NOT : ZS_LISTED;
-        CSLDestroy(names);
-    }
-    free(at);
-    return found;
-}
-
 bool zs_path_is_remote(const char *path)
 {
     return zs_path_kind_of(path).is_remote;
