@@ -32,7 +32,7 @@ shard 1758
 icechunk 1789
 codec 4582
 zarr 7573
-store 5225
+store 5205
 base 1737
 END
 for path in */; do

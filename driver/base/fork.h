@@ -3,7 +3,6 @@
 #pragma once
 
 #include <pthread.h>
-#include <stdbool.h>
 
 /* A thread that holds one may take those behind it, none before it (deadlock). */
 enum zs_process_lock {

@@ -5,7 +5,6 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <unistd.h>
 
 #include "base/fork.h"
