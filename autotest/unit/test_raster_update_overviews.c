@@ -117,7 +117,7 @@ static void test_overviews_are_made_and_removed(void)
             CHECK(band != NULL && strcmp(band->path, "band") == 0); /* of the group above */
             struct zs_band_properties base, m;
             check_ok(zs_band_properties_read(node, &base, &err), &err);
-            check_ok(zs_bands_read_some(node, 0, 1, 2, &base, &m, &err), &err);
+            check_ok(zs_bands_read(node, 0, 1, 2, &base, &m, &err), &err);
             CHECK_EQ_STR(m.description, "one");
             CHECK_EQ_STR(m.unit, "m");
             zs_band_properties_clear(&base);

@@ -27,20 +27,6 @@ char *zs_codecs_text(const struct zs_node *node)
     return codecs != NULL ? zs_json_print(codecs) : NULL;
 }
 
-/* Length of `coordinates` without its last word, where that is the grid mapping (zs_write_grid_mapping_name() adds it);
- * else of the whole. */
-static size_t coordinates_length(const struct zs_node *node)
-{
-    const char *mapping = zs_json_text(node->attributes, "grid_mapping", NULL);
-    const char *words = zs_json_text(node->attributes, "coordinates", "");
-    const size_t n = strlen(words), m = mapping != NULL ? strlen(mapping) : 0;
-    if (m == 0 || m > n || strcmp(words + n - m, mapping) != 0)
-        return n;
-    if (m == n)
-        return 0;
-    return words[n - m - 1] == ' ' ? n - m - 1 : n;
-}
-
 /* Whether xarray's names of dimensions are those that the array has. */
 static bool is_names_of_dimensions(const struct zs_node *node)
 {
@@ -51,6 +37,13 @@ static bool is_names_of_dimensions(const struct zs_node *node)
         same = name != NULL && zs_json_equals(zs_json_at(names, (size_t)d), name);
     }
     return same;
+}
+
+/* Whether `coordinates` names the grid mapping and nothing else (zs_write_grid_mapping_name()). */
+static bool is_mapping_alone(const struct zs_node *node)
+{
+    const char *mapping = zs_json_text(node->attributes, "grid_mapping", NULL);
+    return mapping != NULL && zs_json_equals(zs_json_get(node->attributes, "coordinates"), mapping);
 }
 
 /* Whether GDAL shows the attribute in another way: as nodata, scale, offset, unit, CRS or dimensions. */
@@ -65,7 +58,7 @@ static bool is_shown_elsewhere(const struct zs_node *node, const char *name,
            (strcmp(name, "add_offset") == 0 && properties->has_offset) ||
            (strcmp(name, "units") == 0 && properties->unit != NULL) ||
            (has_srs && (strcmp(name, "grid_mapping") == 0 || strcmp(name, "_CRS") == 0 ||
-                        (strcmp(name, "coordinates") == 0 && coordinates_length(node) == 0)));
+                        (strcmp(name, "coordinates") == 0 && is_mapping_alone(node))));
 }
 
 /* ---- Values ---- */
@@ -200,34 +193,6 @@ static bool read_attribute(const zs_json *member, struct zs_attribute *a)
     return true;
 }
 
-/* Whether a member reads as this attribute already, however its numbers are spelt: 1E5 is 100000.0, and 5 is not 5.0,
- * which is of another kind. False for NULL, and without memory. */
-static bool is_same(const zs_json *member, const struct zs_attribute *attribute)
-{
-    struct zs_attribute a = {0};
-    bool same = member != NULL && read_attribute(member, &a) && a.kind == attribute->kind &&
-                   a.is_list == attribute->is_list && a.count == attribute->count;
-    if (same && a.kind == ZS_ATTRIBUTE_DOUBLE)
-        same = memcmp(a.doubles, attribute->doubles, a.count * sizeof *a.doubles) == 0;
-    else if (same && a.integers != NULL)
-        same = memcmp(a.integers, attribute->integers, a.count * sizeof *a.integers) == 0;
-    for (size_t i = 0; same && a.texts != NULL && i < a.count; i++)
-        same = strcmp(a.texts[i], attribute->texts[i]) == 0;
-    clear(&a);
-    return same;
-}
-
-/* Cuts the grid mapping from `coordinates`. False without memory. */
-static bool leave_mapping_out(const struct zs_node *node, struct zs_attribute *a)
-{
-    const size_t length = coordinates_length(node);
-    if (a->kind != ZS_ATTRIBUTE_TEXT || a->is_list || length == strlen(a->texts[0]))
-        return true;
-    a->json = zs_strndup(a->texts[0], length);
-    a->texts[0] = a->json;
-    return a->json != NULL;
-}
-
 enum zs_status zs_attributes_read(const struct zs_node *node, const struct zs_band_properties *properties, bool has_srs,
                                   struct zs_attribute **attributes, size_t *count, struct zs_error *err)
 {
@@ -239,8 +204,6 @@ enum zs_status zs_attributes_read(const struct zs_node *node, const struct zs_ba
         if (properties != NULL && is_shown_elsewhere(node, name, properties, has_srs))
             continue;
         ok = read_attribute(a, &list[n++]);
-        if (ok && has_srs && strcmp(name, "coordinates") == 0)
-            ok = leave_mapping_out(node, &list[n - 1]);
     }
     if (!ok) {
         zs_attributes_free(list, n);
@@ -275,49 +238,25 @@ static bool add_value(zs_json *list, const struct zs_attribute *a, size_t index)
     case ZS_ATTRIBUTE_DOUBLE:
         return zs_json_add_double(list, NULL, a->doubles[index]) != NULL;
     case ZS_ATTRIBUTE_JSON:
-        break;
+        return zs_json_add_raw(list, NULL, a->texts[index]) != NULL;
     }
     return false;
-}
-
-static enum zs_status parse(const struct zs_attribute *a, size_t index, zs_json **value, struct zs_error *err)
-{
-    const enum zs_status status = zs_json_parse(a->texts[index], strlen(a->texts[index]), value, err);
-    return status == ZS_INVALID ? zs_fail_in(err, ZS_ARGUMENT, "attribute %s", a->name) : status;
-}
-
-/* The values as a list of its own. */
-static enum zs_status list_of(const struct zs_attribute *a, zs_json **value, struct zs_error *err)
-{
-    bool ok = (*value = zs_json_new_array()) != NULL;
-    for (size_t i = 0; i < a->count && ok; i++) {
-        zs_json *element = NULL;
-        if (a->kind == ZS_ATTRIBUTE_JSON) {
-            const enum zs_status status = parse(a, i, &element, err);
-            if (status != ZS_OK) {
-                zs_json_free(*value);
-                return status;
-            }
-        }
-        ok = a->kind == ZS_ATTRIBUTE_JSON ? zs_json_add(*value, NULL, element) != NULL : add_value(*value, a, i);
-    }
-    if (ok)
-        return ZS_OK;
-    zs_json_free(*value);
-    return zs_fail_memory(err);
 }
 
 /* The value as a node of its own. */
 static enum zs_status value_of(const struct zs_attribute *a, zs_json **value, struct zs_error *err)
 {
-    zs_json *list = NULL;
-    if (a->kind == ZS_ATTRIBUTE_JSON && !a->is_list)
-        return parse(a, 0, value, err);
-    ZS_TRY(list_of(a, &list, err));
-    *value = a->is_list ? list : zs_json_copy(zs_json_first(list));
-    if (!a->is_list)
+    zs_json *list = zs_json_new_array();
+    bool ok = list != NULL;
+    for (size_t i = 0; i < a->count && ok; i++)
+        if (!(ok = add_value(list, a, i)) && a->kind == ZS_ATTRIBUTE_JSON) {
+            zs_json_free(list);
+            return zs_fail(err, ZS_ARGUMENT, "attribute %s: expected JSON, found %.200s", a->name, a->texts[i]);
+        }
+    *value = ok && !a->is_list ? zs_json_copy(zs_json_first(list)) : list;
+    if (!ok || !a->is_list)
         zs_json_free(list);
-    return *value != NULL ? ZS_OK : zs_fail_memory(err);
+    return ok && *value != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 static enum zs_status check_texts(const struct zs_attribute *a, struct zs_error *err)
@@ -342,10 +281,6 @@ enum zs_status zs_attribute_write(struct zs_hierarchy *hierarchy, const struct z
     }
     if (strcmp(a->name, "_FillValue") == 0 || strcmp(a->name, "missing_value") == 0)
         zs_json_remove(attributes, ZS_NO_NODATA_ATTRIBUTE);
-    if (is_same(zs_json_get(attributes, a->name), a)) {
-        zs_json_free(value);
-        return ZS_OK;
-    }
     return zs_json_set(attributes, a->name, value) != NULL ? ZS_OK : zs_fail_memory(err);
 }
 

@@ -22,7 +22,7 @@ struct zs_attribute {
     bool is_list; /* else count is 1 */
     size_t count; /* > 0 */
     const char **texts; /* TEXT, JSON: `count` of them; the list is owned; the texts are borrowed from the node, but: */
-    char *json;         /* owned; texts[0] of JSON, and of `coordinates` without the grid mapping */
+    char *json;         /* owned; texts[0] of JSON */
     int64_t *integers;  /* INT64; UINT64 by its bits */
     double *doubles;
 };
@@ -38,7 +38,7 @@ void zs_attributes_free(struct zs_attribute *attributes, size_t count);
 
 /* Sets the attribute of that name: a text, a number, a list of either (also of none), or what its JSON text is. Numbers
  * that JSON has not are the texts "NaN", "Infinity" and "-Infinity", which are read as numbers. The attribute keeps its
- * position, and its spelling where it reads as that value already. ZS_ARGUMENT where a text is no JSON, or no UTF-8. */
+ * position. ZS_ARGUMENT where a text is no JSON, or no UTF-8. */
 enum zs_status zs_attribute_write(struct zs_hierarchy *hierarchy, const struct zs_node *node,
                                   const struct zs_attribute *attribute, struct zs_error *err);
 /* Removes one; that there is none is fine. */

@@ -73,11 +73,10 @@ static bool colour_entry(const zs_json *list, struct zs_colour_entry *entry)
     return true;
 }
 
-static bool colour_table_read(const zs_json *list, struct zs_colour_entry **table, size_t *count)
+/* Replaces the table by a list of entries, where it is one. */
+static bool colour_table_take(const zs_json *list, struct zs_colour_entry **table, size_t *count)
 {
     const size_t n = zs_json_is_array(list) ? zs_json_size(list) : 0;
-    *table = NULL;
-    *count = 0;
     if (n == 0 || n > ZS_MAX_COLOURS)
         return true;
     struct zs_colour_entry *t = zs_calloc(n, sizeof *t);
@@ -89,6 +88,7 @@ static bool colour_table_read(const zs_json *list, struct zs_colour_entry **tabl
             free(t);
             return true;
         }
+    free(*table);
     *table = t;
     *count = n;
     return true;
@@ -96,44 +96,36 @@ static bool colour_table_read(const zs_json *list, struct zs_colour_entry **tabl
 
 static bool colour_table_write(zs_json *object, const char *name, const struct zs_colour_entry *table, size_t count)
 {
-    zs_json_remove(object, name);
-    if (count == 0 || count > ZS_MAX_COLOURS)
-        return true;
-    zs_json *list = zs_json_new_array();
-    bool ok = list != NULL;
-    for (size_t i = 0; i < count && ok; i++) {
+    zs_json *list = count <= ZS_MAX_COLOURS ? zs_json_add_array(object, name) : NULL;
+    bool ok = list != NULL || count > ZS_MAX_COLOURS;
+    for (size_t i = 0; i < count && ok && list != NULL; i++) {
         zs_json *e = zs_json_add_array(list, NULL);
         zs_json_add_int64(e, NULL, table[i].r);
         zs_json_add_int64(e, NULL, table[i].g);
         zs_json_add_int64(e, NULL, table[i].b);
         ok = zs_json_add_int64(e, NULL, table[i].a) != NULL;
     }
-    if (!ok) {
-        zs_json_free(list);
-        return false;
-    }
-    return zs_json_add(object, name, list) != NULL;
+    return ok;
 }
 
 /* ---- Categories ---- */
 
-/* Names by index from the list this driver writes when CF's words would not keep them. */
-static bool category_list_read(const zs_json *list, char ***categories)
+/* Replaces the names by a list of them, by index, where it is one. */
+static bool names_take(const zs_json *list, char ***categories)
 {
     struct zs_names names = {0};
     enum zs_status status = ZS_OK;
-    *categories = NULL;
-    if (!zs_json_is_array(list) || zs_json_size(list) > MAX_CATEGORIES)
+    if (!zs_json_is_array(list) || zs_json_size(list) == 0 || zs_json_size(list) > MAX_CATEGORIES)
         return true;
     for (const zs_json *c = zs_json_first(list); c != NULL && status == ZS_OK; c = zs_json_next(c)) {
         const char *text = "";
         zs_json_string(c, &text);
         status = zs_names_add(&names, zs_strdup(text), NULL);
     }
-    if (status != ZS_OK)
-        zs_names_free(names.list);
-    else
+    char **former = status == ZS_OK ? *categories : names.list;
+    if (status == ZS_OK)
         *categories = names.list;
+    zs_names_free(former);
     return status == ZS_OK;
 }
 
@@ -142,7 +134,8 @@ static bool categories_read(const zs_json *attributes, char ***categories)
 {
     struct zs_flags flags;
     size_t count = 0;
-    bool ok = category_list_read(zs_json_get(attributes, "gdal:categories"), categories);
+    *categories = NULL;
+    bool ok = names_take(zs_json_get(attributes, "gdal:categories"), categories);
     if (!ok || *categories != NULL)
         return ok;
     if (zs_flags_read(attributes, &flags, NULL) != ZS_OK)
@@ -332,8 +325,13 @@ static bool add_base64(zs_json *parent, const char *name, double value)
 enum zs_status zs_write_nodata(zs_json *attributes, const struct zs_dtype *dtype, const void *value, bool is_implied,
                                struct zs_error *err)
 {
+    /* A missing_value that is another value, or a list, means as much beside _FillValue. */
+    unsigned char missing[ZS_MAX_ITEM_SIZE];
+    const zs_json *member = zs_json_get(attributes, "missing_value");
+    if (value == NULL || is_implied ||
+        (missing_value_read(dtype, member, missing) && memcmp(missing, value, dtype->size) == 0))
+        zs_json_remove(attributes, "missing_value");
     zs_json_remove(attributes, "_FillValue");
-    zs_json_remove(attributes, "missing_value");
     zs_json_remove(attributes, ZS_NO_NODATA_ATTRIBUTE);
     if (value == NULL)
         return zs_json_add_bool(attributes, ZS_NO_NODATA_ATTRIBUTE, true) != NULL ? ZS_OK : zs_fail_memory(err);
@@ -476,9 +474,7 @@ bool zs_band_property_is_same(const struct zs_band_properties *a, const struct z
 bool zs_band_property_take(struct zs_band_properties *band, const struct zs_band_property_row *row,
                            const struct zs_dtype *dtype, const zs_json *member)
 {
-    struct zs_band_properties found = {.has_nodata = false};
     double number;
-    bool ok = true;
     switch (row->kind) {
     case ZS_OF_TEXT:
         return zs_text_replace(text_in(band, row), member);
@@ -495,27 +491,18 @@ bool zs_band_property_take(struct zs_band_properties *band, const struct zs_band
         }
         return true;
     case ZS_OF_NAMES:
-        ok = category_list_read(member, &found.categories);
-        if (ok && found.categories != NULL) {
-            zs_names_free(band->categories);
-            band->categories = found.categories;
-        }
-        return ok;
+        return names_take(member, names_in(band, row));
     case ZS_OF_COLOURS:
-        ok = colour_table_read(member, &found.colour_table, &found.colour_count);
-        if (ok && found.colour_table != NULL) {
-            free(band->colour_table);
-            band->colour_table = found.colour_table;
-            band->colour_count = found.colour_count;
-        }
-        return ok;
+        return colour_table_take(member, &band->colour_table, &band->colour_count);
     }
-    return ok;
+    return true;
 }
 
 bool zs_band_property_put(const struct zs_band_properties *band, const struct zs_band_property_row *row,
                           const struct zs_dtype *dtype, zs_json *object, const char *name)
 {
+    if (!zs_band_property_is_set(band, row))
+        return zs_json_add_null(object, name) != NULL;
     switch (row->kind) {
     case ZS_OF_TEXT:
         return zs_json_add_string(object, name, *text_in(band, row)) != NULL;
@@ -650,7 +637,7 @@ enum zs_status zs_band_properties_read(const struct zs_node *node, struct zs_ban
     p.has_offset = read_number(a, "add_offset", &p.offset);
     bool ok = copy_text(text_attribute(a, "long_name"), &p.description);
     ok = ok && read_colour(a, &p);
-    ok = ok && colour_table_read(zs_json_get(a, "gdal:color_table"), &p.colour_table, &p.colour_count);
+    ok = ok && colour_table_take(zs_json_get(a, "gdal:color_table"), &p.colour_table, &p.colour_count);
     ok = ok && copy_text(zs_unit_attribute(a), &p.unit);
     ok = ok && categories_read(a, &p.categories);
     ok = ok && zs_domains_read(zs_json_get(a, ZS_DOMAINS_ATTRIBUTE), &p.domains);
@@ -702,7 +689,7 @@ enum zs_status zs_write_band_properties(zs_json *attributes, const struct zs_ban
         if ((which & zs_band_property_rows[i].property) != 0)
             ok = write_property(attributes, &zs_band_property_rows[i], properties);
     if (ok && (which & ZS_BAND_METADATA) != 0)
-        ok = (properties->metadata == NULL || zs_items_write(attributes, properties->metadata)) &&
+        ok = zs_items_write(attributes, properties->metadata, false) &&
              (properties->domains.count == 0 ||
               zs_domains_write(attributes, ZS_DOMAINS_ATTRIBUTE, &properties->domains));
     return ok ? ZS_OK : zs_fail_memory(err);

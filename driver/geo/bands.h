@@ -47,8 +47,7 @@ void zs_domains_clear(struct zs_domains *domains);
 
 /* Members that are odd are passed over. `object` may be NULL. */
 bool zs_domains_read(const zs_json *object, struct zs_domains *domains);
-/* Sets the member `name` of `parent`, or removes it where there are no domains. What zs_domains_read() passes over in
- * the member that is there stays, and so does a domain that has these items already. */
+/* Sets the member `name` of `parent`, or removes it where there are no domains. */
 bool zs_domains_write(zs_json *parent, const char *name, const struct zs_domains *domains);
 
 /* ---- Band properties ---- */
@@ -129,14 +128,13 @@ const char *zs_colour_of_name(const char *name);
 
 /* Adds `_FillValue` as xarray encodes it (base64 of a float64 for float types, two of them for complex, plain for
  * integers), or with value NULL marks the array as one without nodata (ZS_NO_NODATA_ATTRIBUTE). Removes the other;
- * both where the fill value alone implies the value. */
+ * both where the fill value alone implies the value. A missing_value beside _FillValue stays where it differs. */
 enum zs_status zs_write_nodata(zs_json *attributes, const struct zs_dtype *dtype, const void *value, bool is_implied,
                                struct zs_error *err);
 
 /* Makes properties `which` (ZS_BAND_...) those of an array for all its bands: units, scale_factor, add_offset,
  * long_name, COLOR_INTERPRETATION (as GDAL), gdal:color_table, flag_values and flag_meanings; one that is absent is
- * removed. Metadata are added, items as texts: in ZS_ITEMS_ATTRIBUTE where an attribute of that name is there, or
- * belongs to a convention (zs_is_convention_attribute()). Nodata: zs_write_nodata(). */
+ * removed. Metadata are added (zs_items_write()). Nodata: zs_write_nodata(). */
 enum zs_status zs_write_band_properties(zs_json *attributes, const struct zs_band_properties *properties,
                                         unsigned which, struct zs_error *err);
 
@@ -149,28 +147,22 @@ enum zs_status zs_write_band_properties(zs_json *attributes, const struct zs_ban
  * description, metadata and domains, which are the band's own or NULL (those of the array speak of the whole). Odd
  * members are ignored, and so is a list longer than `bands`, which belongs to other bands.
  * ZS_NO_MEMORY only, and then nothing is held. Release each with zs_band_properties_clear(). */
-enum zs_status zs_bands_read_some(const struct zs_node *node, uint64_t first, uint64_t count, uint64_t bands,
+enum zs_status zs_bands_read(const struct zs_node *node, uint64_t first, uint64_t count, uint64_t bands,
                                   const struct zs_band_properties *base, struct zs_band_properties *list,
                                   struct zs_error *err);
-
-/* Like zs_bands_read_some(), for all bands: a list of `bands` elements, freed with zs_bands_free(). */
-enum zs_status zs_bands_read(const struct zs_node *node, uint64_t bands, const struct zs_band_properties *base,
-                             struct zs_band_properties **list, struct zs_error *err);
-void zs_bands_free(struct zs_band_properties *list, uint64_t bands);
 
 /* Writes properties `which` of all bands into the attributes of their array of type `dtype`. A property that is the
  * same for all bands becomes the array's own attribute; scale and offset go together, as readers of CF take them. Where
  * bands differ, the array's attribute stays, for readers that do not know gdal:bands, and a band's entry has what
  * differs from it. Descriptions, where all bands have one, become long_name (a list, or a name for one band), unless
  * that is already a name of the whole array. Metadata of bands are always in their entries; the array's own metadata
- * are zs_write_band_properties()'s. Nodata: only values that differ between bands are written here; one for all is
- * zs_write_nodata()'s. is_new: the array does not exist yet; `meta` is NULL, and each nodata value goes into its band's
- * entry unless all are the same. ZS_INVALID where gdal:bands belongs to another program. */
+ * are zs_write_band_properties()'s. `meta` is NULL of an array that does not exist yet: then one nodata value for all
+ * is zs_write_nodata()'s, and others go into the bands' entries. */
 enum zs_status zs_bands_write(zs_json *attributes, const struct zs_dtype *dtype, const struct zs_array_meta *meta,
-                              bool is_new, const struct zs_band_properties *bands, size_t count, unsigned which,
+                              const struct zs_band_properties *bands, size_t count, unsigned which,
                               struct zs_error *err);
 
-/* Removes GDAL's statistics (STATISTICS_MINIMUM ...) from attributes of an array: its own and those of its bands. */
+/* Removes GDAL's statistics (STATISTICS_MINIMUM ...) from attributes of an array, and the metadata of its bands. */
 void zs_remove_statistics(zs_json *attributes);
 
 /* ---- Lists of a group, and lists that grow The attribute gdal:bands of a group names its arrays in the
@@ -186,15 +178,11 @@ size_t zs_band_list_position(const zs_json *attributes, const char *name);
 enum zs_status zs_band_list_write(zs_json *attributes, const char *const *names, size_t n, struct zs_error *err);
 
 /* Grows an array to `shape` (no size may shrink; zs_array_update_document()), and in the same change the lists in its
- * attributes with an element for each slice along X and Y (gdal:bands, a list as long_name): elements stay with their
- * slices, new slices get an empty one. Lists of another length stay. ZS_UNSUPPORTED where a list would exceed
+ * attributes with an element for each slice along X and Y (gdal:bands, a list as long_name): new slices get an empty
+ * one. Lists of another length stay. ZS_UNSUPPORTED where new slices would lie between others, or a list would exceed
  * ZS_MOST_LISTED_SLICES elements. On failure nothing is changed. */
 enum zs_status zs_array_grow(struct zs_hierarchy *hierarchy, const struct zs_node *node, const uint64_t *shape,
                              struct zs_error *err);
-/* Makes a copy of attributes with the lists grown, freed with zs_json_free(); *grown is NULL where nothing changes.
- * Sizes `from` and `to` are of all ndim dimensions. */
-enum zs_status zs_band_lists_grow(const zs_json *attributes, int ndim, struct zs_axes axes, const uint64_t *from,
-                                  const uint64_t *to, zs_json **grown, struct zs_error *err);
 
 /* ---- Band properties in JSON, as attributes of an array and members of a band's entry hold them alike. Internal to
  * the room. Functions that return bool give false without memory only, unless they say otherwise ---- */
@@ -222,7 +210,7 @@ bool zs_band_property_is_same(const struct zs_band_properties *a, const struct z
  * nodata value: there is none). `dtype` is that of the array, for nodata; NULL leaves nodata alone. */
 bool zs_band_property_take(struct zs_band_properties *band, const struct zs_band_property_row *row,
                            const struct zs_dtype *dtype, const zs_json *member);
-/* Adds the property, which is set, as member `name` of an object that has no such member. */
+/* Adds the property as member `name` of an object that has no such member; null where it is not set. */
 bool zs_band_property_put(const struct zs_band_properties *band, const struct zs_band_property_row *row,
                           const struct zs_dtype *dtype, zs_json *object, const char *name);
 void zs_band_property_clear(struct zs_band_properties *band, const struct zs_band_property_row *row);
@@ -238,8 +226,15 @@ bool zs_number_at(const zs_json *attributes, const char *name, size_t index, dou
 /* Reads the items of a node: attributes that no convention owns (CF's flags with keeps_flags), and those put aside.
  * NULL where there are none. Free with zs_names_free(). */
 enum zs_status zs_items_read(const struct zs_node *node, bool keeps_flags, char ***items, struct zs_error *err);
-/* Adds items: see zs_write_band_properties(). */
-bool zs_items_write(zs_json *attributes, char *const *items);
+/* The items of an object of members, or of a list of texts; NULL where there are none, as for all that is neither. */
+enum zs_status zs_items_of(const zs_json *members, char ***items, struct zs_error *err);
+/* Writes items as texts (NULL: none): as attributes, or in ZS_ITEMS_ATTRIBUTE where an attribute of that name is there
+ * or belongs to a convention (zs_is_convention_attribute()). With `replaces` they are all that the node has: others are
+ * removed, but for long_name and standard_name, and these are replaced where they are texts. One that an attribute is
+ * already, whatever its type, keeps its form. False without memory. */
+bool zs_items_write(zs_json *attributes, char *const *items, bool replaces);
+/* Makes a member an object of items (NULL: none); without items it is removed. False without memory. */
+bool zs_items_set(zs_json *parent, const char *name, char *const *items);
 
 /* Splits "NAME=VALUE" at its first '='. *name is a copy, freed with free(); NULL when the text has no '=' or no name,
  * and is thus not an item. *value is borrowed. False without memory. */
@@ -251,10 +246,3 @@ bool zs_is_item_name(const char *name);
 
 /* "NAME=VALUE" of an attribute with such a name, nested ones as JSON; NULL without memory. */
 char *zs_metadata_item(const char *name, const zs_json *value);
-
-/* Whether the attribute of that name is the item. False without memory, too. */
-bool zs_is_item_of(const zs_json *attributes, const char *name, const char *item);
-/* Removes the members that may go and are not in the list as they are. False without memory. */
-bool zs_items_remove_others(zs_json *object, bool (*may_go)(const char *name), const char *const *items);
-/* Sets an item in ZS_ITEMS_ATTRIBUTE, where its name has no other meaning. */
-bool zs_item_put_aside(zs_json *attributes, const char *name, const char *value);

@@ -7,48 +7,28 @@
 #include "base/memory.h"
 #include "geo/conventions.h"
 
-/* ---- Lists of words ---- */
-
-/* The words of an attribute: a text, or a list of texts. */
-struct words {
-    const char *text;
-    const zs_json *list;
-    char word[256];
-};
-
-static bool words_begin(const zs_json *attribute, struct words *w)
-{
-    *w = (struct words){.text = NULL};
-    if (zs_json_string(attribute, &w->text))
-        return true;
-    w->list = zs_json_is_array(attribute) ? zs_json_first(attribute) : NULL;
-    return w->list != NULL;
-}
-
-/* NULL at the end, and where the list has something else. */
-static const char *words_next(struct words *w)
-{
-    const char *word = NULL;
-    if (w->text != NULL) {
-        w->text = zs_next_word(w->text, w->word, sizeof w->word);
-        return w->text != NULL ? w->word : NULL;
-    }
-    (void)zs_json_string(w->list, &word);
-    w->list = zs_json_next(w->list);
-    return word;
-}
-
-static bool words_at_end(const struct words *w)
-{
-    char word[4];
-    return w->text != NULL ? zs_next_word(w->text, word, sizeof word) == NULL : w->list == NULL;
-}
-
 /* ---- Reading ---- */
 
 static size_t list_size(const zs_json *list)
 {
     return zs_json_is_array(list) ? zs_json_size(list) : 0;
+}
+
+/* The words of an attribute, a text or a list of texts; none (NULL) of another. Freed with zs_names_free(). */
+static enum zs_status read_words(const zs_json *attribute, struct zs_names *words, struct zs_error *err)
+{
+    const char *text;
+    char word[256];
+    enum zs_status status = ZS_OK;
+    *words = (struct zs_names){0};
+    const zs_json *e = zs_json_is_array(attribute) ? zs_json_first(attribute) : NULL;
+    if (zs_json_string(attribute, &text))
+        while (status == ZS_OK && words->count <= ZS_MAX_FLAGS &&
+               (text = zs_next_word(text, word, sizeof word)) != NULL)
+            status = zs_names_add(words, zs_strdup(word), err);
+    for (; e != NULL && status == ZS_OK && words->count <= ZS_MAX_FLAGS; e = zs_json_next(e))
+        status = zs_names_add(words, zs_strdup(zs_json_string(e, &text) ? text : ""), err);
+    return status;
 }
 
 /* "#rrggbb" */
@@ -63,17 +43,17 @@ static bool read_colour(const char *text, struct zs_flag *flag)
     return true;
 }
 
-static void read_colours(const zs_json *attribute, struct zs_flags *flags)
+static enum zs_status read_colours(const zs_json *attribute, struct zs_flags *flags, struct zs_error *err)
 {
-    struct words w;
-    bool ok = words_begin(attribute, &w);
-    for (size_t i = 0; i < flags->count && ok; i++) {
-        const char *word = words_next(&w);
-        ok = word != NULL && read_colour(word, &flags->list[i]);
-    }
-    flags->has_colours = ok && words_at_end(&w);
+    struct zs_names words;
+    const enum zs_status status = read_words(attribute, &words, err);
+    flags->has_colours = words.count == flags->count;
+    for (size_t i = 0; i < flags->count && flags->has_colours; i++)
+        flags->has_colours = read_colour(words.list[i], &flags->list[i]);
     for (size_t i = 0; i < flags->count; i++)
         flags->list[i].has_colour = flags->has_colours;
+    zs_names_free(words.list);
+    return status;
 }
 
 /* Masks and values of all flags. */
@@ -98,27 +78,27 @@ enum zs_status zs_flags_read(const zs_json *attributes, struct zs_flags *flags, 
     const zs_json *values = zs_json_get(attributes, "flag_values"), *masks = zs_json_get(attributes, "flag_masks");
     const size_t value_count = list_size(values), mask_count = list_size(masks);
     struct zs_flags f = {.has_masks = mask_count > 0, .has_values = value_count > 0};
-    struct words w;
+    struct zs_names names;
     *flags = (struct zs_flags){0};
     f.count = f.has_masks ? mask_count : value_count;
-    if (f.count == 0 || f.count > ZS_MAX_FLAGS || (f.has_masks && f.has_values && mask_count != value_count) ||
-        !words_begin(zs_json_get(attributes, "flag_meanings"), &w))
+    if (f.count == 0 || f.count > ZS_MAX_FLAGS || (f.has_masks && f.has_values && mask_count != value_count))
         return ZS_OK;
     f.list = zs_calloc(f.count, sizeof *f.list);
     ZS_TRY_MEMORY(f.list, err);
-    bool ok = read_numbers(values, masks, &f), has_memory = true;
-    for (size_t i = 0; i < f.count && ok && has_memory; i++) {
-        const char *word = words_next(&w);
-        ok = word != NULL;
-        has_memory = !ok || (f.list[i].name = zs_strdup(word)) != NULL;
+    enum zs_status status = read_words(zs_json_get(attributes, "flag_meanings"), &names, err);
+    const bool is_whole = status == ZS_OK && names.count == f.count && read_numbers(values, masks, &f);
+    for (size_t i = 0; i < f.count && is_whole; i++) {
+        f.list[i].name = names.list[i];
+        names.list[i] = NULL;
     }
-    if (!ok || !has_memory || !words_at_end(&w)) {
+    if (is_whole)
+        status = read_colours(zs_json_get(attributes, "flag_colors"), &f, err);
+    zs_names_free(names.list);
+    if (status == ZS_OK && is_whole)
+        *flags = f;
+    else
         zs_flags_clear(&f);
-        return has_memory ? ZS_OK : zs_fail_memory(err);
-    }
-    read_colours(zs_json_get(attributes, "flag_colors"), &f);
-    *flags = f;
-    return ZS_OK;
+    return status;
 }
 
 void zs_flags_clear(struct zs_flags *flags)

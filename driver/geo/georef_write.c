@@ -121,37 +121,22 @@ enum zs_status zs_georef_write(struct zs_hierarchy *hierarchy, const struct zs_n
 
 /* ---- Comparing ---- */
 
-static int by_name(const void *a, const void *b)
+char *zs_georef_text(const zs_json *attributes)
 {
-    return strcmp(zs_json_name(*(const zs_json *const *)a), zs_json_name(*(const zs_json *const *)b));
-}
-
-/* "name=value" of each, a line. */
-static char *print_members(const zs_json *const *members, size_t n)
-{
-    char *text = zs_strdup("");
-    for (size_t i = 0; i < n && text != NULL; i++) {
-        char *value = zs_json_print(members[i]);
-        char *longer = value != NULL ? zs_format("%s%s=%s\n", text, zs_json_name(members[i]), value) : NULL;
-        free(value);
+    struct zs_names items = {0};
+    enum zs_status status = ZS_OK;
+    for (const zs_json *m = zs_json_first(attributes); m != NULL && status == ZS_OK; m = zs_json_next(m))
+        if (zs_is_georef_attribute(zs_json_name(m)))
+            status = zs_names_add(&items, zs_metadata_item(zs_json_name(m), m), NULL);
+    char *text = status == ZS_OK ? zs_strdup("") : NULL;
+    if (items.count > 1)
+        zs_names_sort(items.list);
+    for (size_t i = 0; i < items.count && text != NULL; i++) {
+        char *longer = zs_format("%s%s\n", text, items.list[i]);
         free(text);
         text = longer;
     }
-    return text;
-}
-
-char *zs_georef_text(const zs_json *attributes)
-{
-    size_t n = 0;
-    const zs_json **members = zs_calloc(zs_json_size(attributes) + 1, sizeof *members);
-    if (members == NULL)
-        return NULL;
-    for (const zs_json *m = zs_json_first(attributes); m != NULL; m = zs_json_next(m))
-        if (zs_json_name(m) != NULL && zs_is_georef_attribute(zs_json_name(m)))
-            members[n++] = m;
-    qsort(members, n, sizeof *members, by_name);
-    char *text = print_members(members, n);
-    free(members);
+    zs_names_free(items.list);
     return text;
 }
 

@@ -22,6 +22,29 @@ char *zs_metadata_item(const char *name, const zs_json *value)
     return item;
 }
 
+static enum zs_status add_items(const zs_json *members, struct zs_names *items, struct zs_error *err)
+{
+    enum zs_status status = ZS_OK;
+    for (const zs_json *e = zs_json_first(members); e != NULL && status == ZS_OK; e = zs_json_next(e)) {
+        const char *name = zs_json_name(e), *text;
+        if (zs_is_item_name(name))
+            status = zs_names_add(items, zs_metadata_item(name, e), err);
+        else if (name == NULL && zs_json_string(e, &text))
+            status = zs_names_add(items, zs_strdup(text), err);
+    }
+    return status;
+}
+
+enum zs_status zs_items_of(const zs_json *members, char ***list, struct zs_error *err)
+{
+    struct zs_names items = {0};
+    const enum zs_status status = add_items(members, &items, err);
+    if (status != ZS_OK)
+        zs_names_free(items.list);
+    *list = status == ZS_OK ? items.list : NULL;
+    return status;
+}
+
 /* Whether an attribute is shown as an item. */
 static bool is_shown(const struct zs_node *node, const zs_json *attribute, const zs_json *aside, bool keeps_flags)
 {
@@ -39,17 +62,14 @@ enum zs_status zs_items_read(const struct zs_node *node, bool keeps_flags, char 
     const zs_json *aside = zs_json_get(node->attributes, ZS_ITEMS_ATTRIBUTE);
     struct zs_names items = {0};
     enum zs_status status = ZS_OK;
-    *metadata = NULL;
     for (const zs_json *a = zs_json_first(node->attributes); a != NULL && status == ZS_OK; a = zs_json_next(a))
         if (is_shown(node, a, aside, keeps_flags))
             status = zs_names_add(&items, zs_metadata_item(zs_json_name(a), a), err);
-    for (const zs_json *a = zs_json_first(aside); a != NULL && status == ZS_OK; a = zs_json_next(a))
-        if (zs_is_item_name(zs_json_name(a)))
-            status = zs_names_add(&items, zs_metadata_item(zs_json_name(a), a), err);
+    if (status == ZS_OK)
+        status = add_items(aside, &items, err);
     if (status != ZS_OK)
         zs_names_free(items.list);
-    else
-        *metadata = items.list;
+    *metadata = status == ZS_OK ? items.list : NULL;
     return status;
 }
 
@@ -59,42 +79,6 @@ enum zs_status zs_group_metadata_read(const struct zs_node *group, char ***metad
 }
 
 /* ---- Writing ---- */
-
-bool zs_is_item_of(const zs_json *attributes, const char *name, const char *item)
-{
-    const zs_json *attribute = zs_json_get(attributes, name);
-    char *printed = attribute != NULL ? zs_metadata_item(name, attribute) : NULL;
-    const bool is = printed != NULL && strcmp(printed, item) == 0;
-    free(printed);
-    return is;
-}
-
-bool zs_items_remove_others(zs_json *object, bool (*may_go)(const char *name), const char *const *items)
-{
-    const zs_json *next;
-    for (const zs_json *m = zs_json_first(object); m != NULL; m = next) {
-        next = zs_json_next(m);
-        if (!may_go(zs_json_name(m)))
-            continue;
-        char *item = zs_metadata_item(zs_json_name(m), m);
-        if (item == NULL)
-            return false;
-        if (!zs_is_one_of(item, items))
-            zs_json_remove(object, zs_json_name(m));
-        free(item);
-    }
-    return true;
-}
-
-bool zs_item_put_aside(zs_json *attributes, const char *name, const char *value)
-{
-    zs_json *aside = zs_json_get_mutable(attributes, ZS_ITEMS_ATTRIBUTE);
-    if (!zs_json_is_object(aside)) {
-        zs_json_remove(attributes, ZS_ITEMS_ATTRIBUTE);
-        aside = zs_json_add_object(attributes, ZS_ITEMS_ATTRIBUTE);
-    }
-    return aside != NULL && zs_json_set_string(aside, name, value);
-}
 
 bool zs_item_split(const char *item, char **name, const char **value)
 {
@@ -108,48 +92,98 @@ bool zs_item_split(const char *item, char **name, const char **value)
     return *name != NULL;
 }
 
-bool zs_items_write(zs_json *attributes, char *const *metadata)
+bool zs_items_set(zs_json *parent, const char *name, char *const *items)
 {
-    for (; *metadata != NULL; metadata++) {
-        char *name;
+    zs_json *object = zs_json_set(parent, name, zs_json_new_object());
+    bool ok = object != NULL;
+    for (; ok && items != NULL && *items != NULL; items++) {
+        char *own;
         const char *value;
-        bool ok = zs_item_split(*metadata, &name, &value);
-        /* Attributes of conventions, and attributes that were written just before, are not replaced. */
-        if (name != NULL && !zs_is_convention_attribute(name) && zs_json_get(attributes, name) == NULL)
-            ok = zs_json_add_string(attributes, name, value) != NULL;
-        else if (name != NULL && !zs_is_item_of(attributes, name, *metadata))
-            ok = zs_item_put_aside(attributes, name, value);
-        free(name);
-        if (!ok)
+        ok = zs_item_split(*items, &own, &value) && (own == NULL || zs_json_set_string(object, own, value));
+        free(own);
+    }
+    if (ok && zs_json_size(object) == 0)
+        zs_json_remove(parent, name);
+    return ok;
+}
+
+/* Whether the attribute of that name is the item. */
+static bool is_item_of(const zs_json *attributes, const char *name, const char *item)
+{
+    const zs_json *attribute = zs_json_get(attributes, name);
+    char *printed = attribute != NULL ? zs_metadata_item(name, attribute) : NULL;
+    const bool is = printed != NULL && strcmp(printed, item) == 0;
+    free(printed);
+    return is;
+}
+
+/* Removes attributes that are items and not in the list as they are. A name of the whole stays. */
+static bool remove_others(zs_json *attributes, char *const *items)
+{
+    static const char *const names[] = {"long_name", "standard_name", NULL};
+    const zs_json *next;
+    for (const zs_json *a = zs_json_first(attributes); a != NULL; a = next) {
+        next = zs_json_next(a);
+        const char *name = zs_json_name(a);
+        if (!zs_is_item_name(name) || zs_is_convention_attribute(name) || zs_is_one_of(name, names))
+            continue;
+        char *item = zs_metadata_item(name, a);
+        if (item == NULL)
             return false;
+        if (!zs_is_one_of(item, (const char *const *)items))
+            zs_json_remove(attributes, name);
+        free(item);
     }
     return true;
+}
+
+/* Writes an item as an attribute, where its name is free; *is_aside: where it is not. */
+static bool write_item(zs_json *attributes, const char *item, bool replaces, bool *is_aside)
+{
+    char *name;
+    const char *value;
+    bool ok = zs_item_split(item, &name, &value);
+    *is_aside = false;
+    if (name != NULL && !is_item_of(attributes, name, item)) {
+        const zs_json *old = zs_json_get(attributes, name);
+        *is_aside = zs_is_convention_attribute(name) ||
+                    (old != NULL && !(replaces && zs_json_typeof(old) == ZS_JSON_STRING));
+        ok = *is_aside || zs_json_set_string(attributes, name, value);
+    }
+    free(name);
+    return ok;
+}
+
+bool zs_items_write(zs_json *attributes, char *const *items, bool replaces)
+{
+    struct zs_names aside = {0};
+    bool ok = !replaces || remove_others(attributes, items), is_aside;
+    for (; ok && items != NULL && *items != NULL; items++)
+        ok = write_item(attributes, *items, replaces, &is_aside) &&
+             (!is_aside || zs_names_add(&aside, zs_strdup(*items), NULL) == ZS_OK);
+    ok = ok && ((aside.count == 0 && !replaces) || zs_items_set(attributes, ZS_ITEMS_ATTRIBUTE, aside.list));
+    zs_names_free(aside.list);
+    return ok;
 }
 
 /* ---- Domains ---- */
 
-/* Takes over `items`, also on failure. */
-static bool add(struct zs_domains *d, const char *name, char **items)
-{
-    if (items == NULL || name == NULL || name[0] == '\0' || items[0] == NULL) {
-        zs_names_free(items);
-        return items != NULL;
-    }
-    struct zs_domain *grown = zs_grow(d->list, d->count, &d->capacity, sizeof *grown);
-    char *copy = grown != NULL ? zs_strdup(name) : NULL;
-    d->list = grown != NULL ? grown : d->list;
-    if (copy == NULL) {
-        zs_names_free(items);
-        return false;
-    }
-    d->list[d->count++] = (struct zs_domain){copy, items};
-    return true;
-}
-
 bool zs_domains_add(struct zs_domains *d, const char *name, const char *const *items)
 {
-    char **copy;
-    return zs_names_copy(items, &copy) && (copy == NULL || add(d, name, copy));
+    struct zs_domain domain = {0};
+    if (name == NULL || name[0] == '\0' || items == NULL || items[0] == NULL)
+        return true;
+    struct zs_domain *grown = zs_grow(d->list, d->count, &d->capacity, sizeof *grown);
+    if (grown == NULL)
+        return false;
+    d->list = grown;
+    domain.name = zs_strdup(name);
+    if (domain.name == NULL || !zs_names_copy(items, &domain.items)) {
+        free(domain.name);
+        return false;
+    }
+    d->list[d->count++] = domain;
+    return true;
 }
 
 bool zs_domains_copy(const struct zs_domains *d, struct zs_domains *copy)
@@ -171,119 +205,45 @@ void zs_domains_clear(struct zs_domains *d)
     *d = (struct zs_domains){0};
 }
 
-/* Whether a member of a domain that is an object is an item: a text by a name that "NAME=VALUE" can carry. */
-static bool is_item(const zs_json *member)
-{
-    return zs_json_typeof(member) == ZS_JSON_STRING && zs_is_item_name(zs_json_name(member));
-}
-
-/* The items of one domain, none where it is odd; NULL without memory. */
-static char **read_items(const zs_json *domain)
-{
-    const bool is_object = zs_json_is_object(domain);
-    struct zs_names items = {0};
-    char **list = NULL;
-    enum zs_status status = ZS_OK;
-    for (const zs_json *e = zs_json_first(domain); e != NULL && status == ZS_OK; e = zs_json_next(e)) {
-        const char *text;
-        if (zs_json_string(e, &text) && (!is_object || is_item(e)))
-            status = zs_names_add(&items, is_object ? zs_metadata_item(zs_json_name(e), e) : zs_strdup(text), NULL);
-    }
-    return zs_names_finish(&items, status, &list, NULL) == ZS_OK ? list : NULL;
-}
-
 bool zs_domains_read(const zs_json *object, struct zs_domains *d)
 {
     bool ok = true;
     for (const zs_json *m = zs_json_is_object(object) ? zs_json_first(object) : NULL; m != NULL && ok;
          m = zs_json_next(m)) {
-        char **items = read_items(m);
-        ok = items != NULL && add(d, zs_json_name(m), items);
+        char **items;
+        ok = zs_items_of(m, &items, NULL) == ZS_OK &&
+             zs_domains_add(d, zs_json_name(m), (const char *const *)items);
+        zs_names_free(items);
     }
     return ok;
 }
 
-/* Whether a domain has these items, in their order. False without memory, too. */
-static bool has_items(const zs_json *domain, char *const *items)
+/* As an object where all items have names, each another; else, and where they are one document, as a list. */
+static bool write_domain(zs_json *all, const struct zs_domain *domain)
 {
-    char **there = read_items(domain);
-    size_t i = 0;
-    while (there != NULL && there[i] != NULL && items[i] != NULL && strcmp(there[i], items[i]) == 0)
-        i++;
-    const bool is = there != NULL && there[i] == NULL && items[i] == NULL;
-    zs_names_free(there);
-    return is;
-}
-
-/* The members of a domain that are no items, and so were never shown: an object, which may be empty. */
-static zs_json *others_of(const zs_json *domain)
-{
-    zs_json *object = zs_json_new_object();
-    for (const zs_json *m = zs_json_is_object(domain) ? zs_json_first(domain) : NULL; m != NULL; m = zs_json_next(m))
-        if (!is_item(m) && zs_json_add(object, zs_json_name(m), zs_json_copy(m)) == NULL)
-            break;
-    return object;
-}
-
-/* The items of a domain as members of an object, beside the other members that it has. NULL where they cannot be, and
- * without memory. */
-static zs_json *members_of(const zs_json *before, const struct zs_domain *domain)
-{
-    zs_json *object = others_of(before);
-    bool is_plain = strncmp(domain->name, "xml:", 4) != 0 && strncmp(domain->name, "json:", 5) != 0;
-    for (char **item = domain->items; *item != NULL && is_plain; item++) {
-        char *name;
-        const char *value;
-        is_plain = zs_item_split(*item, &name, &value) && name != NULL &&
-                   (zs_json_get(object, name) == NULL || !is_item(zs_json_get(object, name))) &&
-                   zs_json_set_string(object, name, value);
-        free(name);
+    size_t count = 0;
+    while (domain->items[count] != NULL)
+        count++;
+    if (strncmp(domain->name, "xml:", 4) != 0 && strncmp(domain->name, "json:", 5) != 0) {
+        if (!zs_items_set(all, domain->name, domain->items))
+            return false;
+        if (zs_json_size(zs_json_get(all, domain->name)) == count)
+            return true;
     }
-    if (is_plain)
-        return object;
-    zs_json_free(object);
-    return NULL;
-}
-
-/* Adds a domain as it is now; one that is there with the same items keeps its JSON. */
-static bool add_domain(zs_json *all, const zs_json *before, const struct zs_domain *domain)
-{
-    if (before != NULL && has_items(before, domain->items))
-        return zs_json_set(all, domain->name, zs_json_copy(before)) != NULL;
-    zs_json *value = members_of(before, domain);
-    if (value != NULL)
-        return zs_json_set(all, domain->name, value) != NULL;
     zs_json *list = zs_json_set(all, domain->name, zs_json_new_array());
     bool ok = list != NULL;
-    for (char **item = domain->items; *item != NULL && ok; item++)
-        ok = zs_json_add_string(list, NULL, *item) != NULL;
+    for (size_t i = 0; i < count && ok; i++)
+        ok = zs_json_add_string(list, NULL, domain->items[i]) != NULL;
     return ok;
-}
-
-/* Keeps what was never shown of a domain that is there. */
-static bool keep_others(zs_json *all, const zs_json *domain)
-{
-    zs_json *others = zs_json_is_object(domain) ? others_of(domain) : zs_json_copy(domain);
-    if (!zs_json_is_array(domain) && (zs_json_size(others) > 0 || !zs_json_is_object(domain)))
-        return zs_json_add(all, zs_json_name(domain), others) != NULL;
-    zs_json_free(others);
-    return true;
 }
 
 bool zs_domains_write(zs_json *parent, const char *name, const struct zs_domains *d)
 {
-    const zs_json *before = zs_json_get(parent, name);
-    zs_json *all = zs_json_new_object();
+    zs_json *all = zs_json_set(parent, name, zs_json_new_object());
     bool ok = all != NULL;
-    for (const zs_json *m = zs_json_is_object(before) ? zs_json_first(before) : NULL; m != NULL && ok;
-         m = zs_json_next(m))
-        ok = keep_others(all, m);
     for (size_t i = 0; i < d->count && ok; i++)
-        ok = add_domain(all, zs_json_get(before, d->list[i].name), &d->list[i]);
-    if (ok && zs_json_size(all) > 0)
-        return zs_json_set(parent, name, all) != NULL;
-    zs_json_free(all);
-    if (ok)
+        ok = write_domain(all, &d->list[i]);
+    if (ok && d->count == 0)
         zs_json_remove(parent, name);
     return ok;
 }

@@ -12,64 +12,40 @@
 #include "raster/masks.h"
 #include "store/staging.h"
 #include "zarr/contents.h"
-
-/* A document to be published at `path`. */
-struct document {
-    char *path;
-    zs_json *json;
-    struct zs_node *node; /* of arrays */
-};
+#include "zarr/make.h"
 
 struct zs_raster {
-    struct zs_store *store;
+    struct zs_hierarchy *hierarchy; /* borrowed, like the next */
+    const struct zs_raster_spec *spec;
     char *group;
-    const struct zs_raster_spec *spec; /* borrowed until the raster is freed */
-    zs_json *root;                     /* the group's own document */
-    struct document *documents;        /* all but root, paths relative to the group */
-    size_t count, capacity;
     struct zs_band_array *arrays; /* each of as many bands */
+    const struct zs_node **nodes; /* of these, and of the mask */
     struct zs_band_array mask;    /* array is NULL where there is none */
     struct zs_healpix_map map;    /* of HEALPix cells */
 };
 
-/* ---- Documents ---- */
-
-/* Keeps a document (taken over) for publication. */
-static enum zs_status add_document(struct zs_raster *r, const char *name, zs_json *json, struct document **out,
+/* Adds the node of a document (taken over) to the group; "" is the group itself. */
+static enum zs_status add_document(struct zs_raster *r, const char *name, zs_json *json, const struct zs_node **node,
                                    struct zs_error *err)
 {
-    struct document *grown = zs_grow(r->documents, r->count, &r->capacity, sizeof *grown);
-    char *path = zs_strdup(name);
-    if (grown != NULL)
-        r->documents = grown;
-    if (grown == NULL || path == NULL || json == NULL) {
-        free(path);
+    char *path = zs_path_join(r->group, name);
+    if (path == NULL) {
         zs_json_free(json);
         return zs_fail_memory(err);
     }
-    r->documents[r->count] = (struct document){.path = path, .json = json};
-    if (out != NULL)
-        *out = &r->documents[r->count];
-    r->count++;
-    return ZS_OK;
-}
-
-static enum zs_status add_node(struct zs_raster *r, struct document *d, struct zs_error *err)
-{
-    char *full = zs_path_join(r->group, d->path);
-    ZS_TRY_MEMORY(full, err);
-    const enum zs_status status = zs_node_create(full, d->json, false, &d->node, err);
-    free(full);
+    const enum zs_status status = zs_add_document(r->hierarchy, path, json, node, err);
+    free(path);
     return status;
 }
 
-static enum zs_status open_array(struct zs_raster *r, struct document *d, const struct zs_array_options *options,
-                                 int chunk_order, struct zs_array **array, struct zs_error *err)
+static enum zs_status open_array(struct zs_raster *r, const struct zs_node *node,
+                                 const struct zs_array_options *options, int chunk_order, struct zs_array **array,
+                                 struct zs_error *err)
 {
-    ZS_TRY(add_node(r, d, err));
+    struct zs_store *store = zs_hierarchy_store(r->hierarchy);
     if (r->group[0] != '\0') /* else there is nothing; what a killed process left would show through */
-        ZS_TRY(zs_contents_remove_left(r->store, d->node, err));
-    ZS_TRY(zs_array_open_in(r->store, d->node, options, array, err));
+        ZS_TRY(zs_contents_remove_left(store, node, err));
+    ZS_TRY(zs_array_open_in(store, node, options, array, err));
     zs_array_set_new(*array, chunk_order);
     return ZS_OK;
 }
@@ -96,47 +72,36 @@ static enum zs_status add_coordinates(struct zs_raster *r, struct zs_error *err)
 {
     for (int i = 0; i < r->spec->axis_count; i++) {
         const struct zs_extra_axis *axis = &r->spec->axes[i];
-        struct document *d = NULL;
+        const struct zs_node *node;
+        zs_json *attributes;
         if (axis->elements == NULL)
             continue;
         zs_json *document =
             zs_small_array_document(axis->name, axis->type, axis->size, r->spec->encoding.chunk_checksum, false);
-        ZS_TRY(add_document(r, axis->name, document, &d, err));
-        ZS_TRY(add_node(r, d, err));
-        ZS_TRY(zs_write_small_array(r->store, d->node, true, axis->elements, err));
-        ZS_TRY(zs_write_extra_axis(zs_document_attributes(d->json), axis, err));
+        ZS_TRY(add_document(r, axis->name, document, &node, err));
+        ZS_TRY(zs_write_small_array(zs_hierarchy_store(r->hierarchy), node, true, axis->elements, err));
+        ZS_TRY(zs_hierarchy_edit(r->hierarchy, node, &attributes, err));
+        ZS_TRY(zs_write_extra_axis(attributes, axis, err));
     }
     return ZS_OK;
 }
 
-/* Adds document number `i` of the raster (0: the group's own) to a hierarchy. Arrays of pixels and the mask, which are
- * the first ones, get their georeferencing; with the first array, what is beside it. */
-static enum zs_status publish_document(const struct zs_raster *r, size_t i, struct zs_georef_shared *shared,
-                                       struct zs_hierarchy *hierarchy, struct zs_error *err)
+/* Georeferences the arrays of pixels and the mask; with the first one, what is beside them. */
+static enum zs_status write_georef(struct zs_raster *r, struct zs_error *err)
 {
     const struct zs_raster_spec *spec = r->spec;
     const struct zs_georef_out geo = georef_of(spec);
     const struct zs_georef_conventions conventions = {.spatial_proj = spec->style != ZS_GEOREF_CF,
                                                       .cf = spec->style != ZS_GEOREF_SPATIAL_PROJ,
                                                       .mapping_name = ZS_GRID_MAPPING};
-    const bool is_placed = i > 0 && i <= spec->array_count + (spec->mask != NULL ? 1 : 0) &&
-                           (geo.has_transform || geo.srs != NULL);
-    struct zs_node *node = NULL;
-    char *full = zs_path_join(r->group, i == 0 ? "" : r->documents[i - 1].path);
-    zs_json *copy = full != NULL ? zs_json_copy(i == 0 ? r->root : r->documents[i - 1].json) : NULL;
-    enum zs_status status = copy != NULL ? ZS_OK : zs_fail_memory(err);
-    if (status == ZS_OK && is_placed && i > 1)
-        status = zs_georef_write_attributes(zs_document_attributes(copy), &conventions, &geo, shared, err);
-    if (status == ZS_OK)
-        status = zs_node_create(full, copy, true, &node, err);
-    else
-        zs_json_free(copy);
-    free(full);
-    ZS_TRY(status);
-    ZS_TRY(zs_hierarchy_add(hierarchy, node, err));
-    return is_placed && i == 1
-               ? zs_georef_write(hierarchy, node, zs_raster_axes(spec), &conventions, &geo, shared, err)
-               : ZS_OK;
+    struct zs_georef_shared shared = {.is_written = false};
+    const size_t count = spec->array_count + (spec->mask != NULL ? 1 : 0);
+    for (size_t i = 0; i < count && (geo.has_transform || geo.srs != NULL); i++) {
+        const bool is_mask = i == spec->array_count;
+        const struct zs_axes axes = is_mask ? (struct zs_axes){.x = 1, .y = 0} : zs_raster_axes(spec);
+        ZS_TRY(zs_georef_write(r->hierarchy, r->nodes[i], axes, &conventions, &geo, &shared, err));
+    }
+    return ZS_OK;
 }
 
 /* ---- Arrays of pixels ---- */
@@ -149,7 +114,7 @@ static enum zs_status write_array_attributes(zs_json *attributes, const struct z
     ZS_TRY(zs_write_nodata(attributes, &spec->dtype, spec->has_nodata ? spec->nodata : NULL, spec->nodata_is_implied,
                            err));
     /* Properties of bands go before items of the whole. */
-    ZS_TRY(zs_bands_write(attributes, &spec->dtype, NULL, true, array->bands, array->band_count, ZS_BAND_ALL, err));
+    ZS_TRY(zs_bands_write(attributes, &spec->dtype, NULL, array->bands, array->band_count, ZS_BAND_ALL, err));
     const struct zs_band_properties of_whole = {.metadata = (char **)(uintptr_t)spec->metadata,
                                                 .domains = spec->domains};
     if (spec->metadata != NULL || spec->domains.count > 0)
@@ -185,31 +150,31 @@ static enum zs_status add_pixels(struct zs_raster *r, const struct zs_array_opti
 {
     const struct zs_raster_spec *spec = r->spec;
     const struct zs_array_spec a = array_spec(spec);
+    zs_json *attributes;
     for (size_t k = 0; k < spec->array_count; k++) {
-        struct document *d = NULL;
-        ZS_TRY(add_document(r, spec->arrays[k].name, zs_array_document(&a), &d, err));
-        ZS_TRY(write_array_attributes(zs_document_attributes(d->json), spec, &spec->arrays[k], err));
-        ZS_TRY(zs_slices_find(a.ndim, a.shape, zs_raster_axes(spec), NULL, 0, &r->arrays[k].slices, err));
-        r->arrays[k].first = k * r->arrays[k].slices.count;
-        r->arrays[k].cells = spec->healpix != NULL ? &r->map : NULL;
-        ZS_TRY(open_array(r, d, options, spec->chunk_order, &r->arrays[k].array, err));
+        struct zs_band_array *array = &r->arrays[k];
+        ZS_TRY(add_document(r, spec->arrays[k].name, zs_array_document(&a), &r->nodes[k], err));
+        ZS_TRY(zs_hierarchy_edit(r->hierarchy, r->nodes[k], &attributes, err));
+        ZS_TRY(write_array_attributes(attributes, spec, &spec->arrays[k], err));
+        ZS_TRY(zs_slices_find(a.ndim, a.shape, zs_raster_axes(spec), NULL, 0, &array->slices, err));
+        array->first = k * array->slices.count;
+        array->cells = spec->healpix != NULL ? &r->map : NULL;
+        ZS_TRY(open_array(r, r->nodes[k], options, spec->chunk_order, &array->array, err));
     }
     return ZS_OK;
 }
 
-/* The mask follows the array of pixels, which is the first of the documents. */
 static enum zs_status add_mask(struct zs_raster *r, const struct zs_array_options *options, struct zs_error *err)
 {
     const struct zs_raster_spec *spec = r->spec;
     const uint64_t shape[2] = {spec->height, spec->width};
-    const struct zs_axes axes = zs_raster_axes(spec), own = {.x = 1, .y = 0};
     const struct zs_array_spec like = array_spec(spec);
+    const struct zs_node **node = &r->nodes[spec->array_count];
     zs_json *json = NULL;
-    struct document *d = NULL;
-    ZS_TRY(zs_mask_document(&like, axes, zs_json_get(r->documents[0].json, "attributes"), &json, err));
-    ZS_TRY(add_document(r, spec->mask, json, &d, err));
-    ZS_TRY(zs_slices_find(2, shape, own, NULL, 0, &r->mask.slices, err));
-    return open_array(r, d, options, spec->chunk_order, &r->mask.array, err);
+    ZS_TRY(zs_mask_document(&like, zs_raster_axes(spec), r->nodes[0]->attributes, &json, err));
+    ZS_TRY(add_document(r, spec->mask, json, node, err));
+    ZS_TRY(zs_slices_find(2, shape, (struct zs_axes){.x = 1, .y = 0}, NULL, 0, &r->mask.slices, err));
+    return open_array(r, *node, options, spec->chunk_order, &r->mask.array, err);
 }
 
 /* ---- HEALPix cells ---- */
@@ -242,15 +207,15 @@ static enum zs_status add_cell_coordinate(struct zs_raster *r, struct zs_error *
                               .dtype = zs_dtype_of(ZS_UINT64),
                               .encoding = spec->encoding,
                               .dimension_names = {spec->dim_x}};
-    struct document *d = NULL;
+    const struct zs_node *node;
     struct zs_array *array = NULL;
     const struct zs_array_options options = {.threads = 1};
     const uint64_t none = UINT64_MAX; /* 0 is a cell */
     memcpy(a.fill_value, &none, sizeof none);
     a.encoding.keepbits = 0;
     a.encoding.blosc_shuffle = "bitshuffle";
-    ZS_TRY(add_document(r, ZS_CELL_COORDINATE, zs_array_document(&a), &d, err));
-    ZS_TRY(open_array(r, d, &options, 0, &array, err));
+    ZS_TRY(add_document(r, ZS_CELL_COORDINATE, zs_array_document(&a), &node, err));
+    ZS_TRY(open_array(r, node, &options, 0, &array, err));
     const enum zs_status status = write_numbers(array, count, err);
     zs_array_close(array);
     return status;
@@ -264,95 +229,75 @@ static bool has_cell_coordinate(const struct zs_raster_spec *spec)
 /* ---- The whole ---- */
 
 /* Lists the arrays in the order of their bands: the group opens as the raster that it was (raster/listing.h). */
-static enum zs_status list_bands(struct zs_raster *r, struct zs_error *err)
+static enum zs_status list_bands(zs_json *attributes, const struct zs_raster_spec *spec, struct zs_error *err)
 {
-    const size_t n = r->spec->array_count;
+    const size_t n = spec->array_count;
     if (n < 2)
         return ZS_OK;
     const char **names = zs_calloc(n, sizeof *names);
     ZS_TRY_MEMORY(names, err);
     for (size_t k = 0; k < n; k++)
-        names[k] = r->spec->arrays[k].name;
-    const enum zs_status status = zs_band_list_write(zs_document_attributes(r->root), names, n, err);
+        names[k] = spec->arrays[k].name;
+    const enum zs_status status = zs_band_list_write(attributes, names, n, err);
     free(names);
     return status;
+}
+
+static enum zs_status add_group(struct zs_raster *r, struct zs_error *err)
+{
+    const struct zs_raster_spec *spec = r->spec;
+    const struct zs_georef_out geo = georef_of(spec);
+    const struct zs_node *group;
+    zs_json *attributes;
+    ZS_TRY(add_document(r, "", zs_group_document(), &group, err));
+    ZS_TRY(zs_hierarchy_edit(r->hierarchy, group, &attributes, err));
+    if (spec->healpix != NULL)
+        ZS_TRY(zs_write_dggs(attributes, spec->healpix, spec->dim_x,
+                             has_cell_coordinate(spec) ? ZS_CELL_COORDINATE : NULL, err));
+    ZS_TRY(list_bands(attributes, spec, err));
+    if (spec->style == ZS_GEOREF_CF || (!geo.has_transform && geo.srs == NULL))
+        return ZS_OK;
+    return zs_write_spatial_proj(attributes, &geo, err);
 }
 
 static enum zs_status set_up(struct zs_raster *r, const struct zs_array_options *options, struct zs_error *err)
 {
     r->arrays = zs_calloc(r->spec->array_count, sizeof *r->arrays);
-    r->root = zs_group_document();
-    if (r->arrays == NULL || r->root == NULL || r->group == NULL)
+    r->nodes = zs_calloc(r->spec->array_count + 1, sizeof(struct zs_node *));
+    if (r->arrays == NULL || r->nodes == NULL || r->group == NULL)
         return zs_fail_memory(err);
-    const struct zs_healpix *healpix = r->spec->healpix;
-    if (healpix != NULL) {
-        r->map.order = healpix->order;
-        r->map.shown = ZS_HEALPIX_SPHERE;
-        ZS_TRY(zs_write_dggs(zs_document_attributes(r->root), healpix, r->spec->dim_x,
-                             has_cell_coordinate(r->spec) ? ZS_CELL_COORDINATE : NULL, err));
-    }
+    if (r->spec->healpix != NULL)
+        r->map = (struct zs_healpix_map){.order = r->spec->healpix->order, .shown = ZS_HEALPIX_SPHERE};
+    ZS_TRY(add_group(r, err)); /* first: nothing can be added below what is not there */
     ZS_TRY(add_pixels(r, options, err));
-    if (r->spec->mask != NULL)
-        ZS_TRY(add_mask(r, options, err));
-    ZS_TRY(list_bands(r, err));
-    const struct zs_georef_out geo = georef_of(r->spec);
-    if (r->spec->style == ZS_GEOREF_CF || (!geo.has_transform && geo.srs == NULL))
-        return ZS_OK;
-    return zs_write_spatial_proj(zs_document_attributes(r->root), &geo, err);
+    return r->spec->mask != NULL ? add_mask(r, options, err) : ZS_OK;
 }
+
+/* ---- Claiming the group ---- */
 
 static char *mark_of(const char *group)
 {
     return zs_format("%s/" ZS_MARK_NAME, group);
 }
 
-/* Checks that the group was not found. */
-static enum zs_status check_absent(struct zs_hierarchy *hierarchy, const char *group, enum zs_status found,
-                                   struct zs_error *err)
+/* In the store, whatever consolidated metadata list. */
+static enum zs_status check_absent(struct zs_hierarchy *hierarchy, const char *group, struct zs_error *err)
 {
-    if (found == ZS_OK)
-        return zs_fail(err, ZS_ARGUMENT, "%s: there is a /%s already; choose another ARRAY_NAME",
-                       zs_hierarchy_store(hierarchy)->root, group);
-    return zs_is_no_node(found) ? ZS_OK : found;
-}
-
-/* Removes the chunks that a killed writer left in the group. ZS_ARGUMENT where documents are: a writer of another kind
- * may have put arrays into a group that has no document, which nothing lists. */
-static enum zs_status make_room(struct zs_store *store, const char *group, struct zs_error *err)
-{
-    struct zs_contents found = {0};
-    const char *first = NULL;
-    enum zs_status status = zs_contents_find_below(store, group, &found, err);
-    for (size_t i = 0; i < found.own.count && status == ZS_OK; i++) {
-        const char *key = found.own.list[i];
-        if (zs_is_document(key) && (first == NULL || strlen(first) < strlen(key)))
-            first = key; /* of a node in the group rather than the group */
-    }
-    if (first != NULL)
-        status = zs_fail(err, ZS_ARGUMENT,
-                         "%s: there is a /%.*s already: it is not replaced; choose another ARRAY_NAME, or remove /%s",
-                         store->root, (int)(strlen(first) - strlen("/zarr.json")), first, group);
-    if (status == ZS_OK)
-        status = zs_contents_remove(store, &found, ZS_MARKS_STAY, err);
-    zs_contents_clear(&found);
-    return status == ZS_UNSUPPORTED ? ZS_OK : status;
+    const struct zs_node *node;
+    ZS_TRY(zs_hierarchy_occupant(hierarchy, group, &node, err));
+    if (node == NULL)
+        return ZS_OK;
+    return zs_fail(err, ZS_ARGUMENT, "%s: there is a /%s already; choose another ARRAY_NAME",
+                   zs_hierarchy_store(hierarchy)->root, group);
 }
 
 static enum zs_status claim(struct zs_hierarchy *hierarchy, const char *group, const char *mark, struct zs_error *err)
 {
     struct zs_store *store = zs_hierarchy_store(hierarchy);
     struct zs_error ignored;
-    const struct zs_node *node;
-    enum zs_status status = zs_hierarchy_is_consolidated(hierarchy)
-                                ? zs_hierarchy_node(hierarchy, group, &node, err)
-                                : zs_hierarchy_stored_node(hierarchy, group, &node, err);
-    ZS_TRY(check_absent(hierarchy, group, status, err));
+    ZS_TRY(check_absent(hierarchy, group, err));
     ZS_TRY(zs_mark_put(store, mark, false, err));
-    /* Another maker may have finished since the metadata were read. */
-    status = zs_hierarchy_stored_node(hierarchy, group, &node, err);
-    status = check_absent(hierarchy, group, status, err);
-    if (status == ZS_OK)
-        status = make_room(store, group, err);
+    const enum zs_status status = check_absent(hierarchy, group, err); /* another maker may have finished meanwhile */
     if (status != ZS_OK && zs_mark_remove(store, mark, &ignored) != ZS_OK)
         zs_error_prefix(err, "%s/%s stays", store->root, mark);
     return status;
@@ -401,12 +346,12 @@ enum zs_status zs_raster_take_back(const struct zs_hierarchy *hierarchy, struct 
     return status == ZS_OK ? finished : status;
 }
 
-enum zs_status zs_raster_create(struct zs_store *store, const char *group, const struct zs_raster_spec *spec,
+enum zs_status zs_raster_create(struct zs_hierarchy *hierarchy, const char *group, const struct zs_raster_spec *spec,
                                 const struct zs_array_options *options, struct zs_raster **raster, struct zs_error *err)
 {
     struct zs_raster *r = zs_calloc(1, sizeof *r);
     ZS_TRY_MEMORY(r, err);
-    r->store = store;
+    r->hierarchy = hierarchy;
     r->spec = spec;
     r->group = zs_strdup(group);
     const enum zs_status status = set_up(r, options, err);
@@ -428,23 +373,6 @@ struct zs_bands zs_raster_mask(const struct zs_raster *r)
     return (struct zs_bands){&r->mask, 1};
 }
 
-/* The consolidated metadata of a new store; the hierarchy adds what is made later. */
-static enum zs_status consolidate(struct zs_raster *r, struct zs_error *err)
-{
-    const char **paths = zs_calloc(r->count, sizeof(char *));
-    zs_json **documents = zs_calloc(r->count, sizeof(zs_json *));
-    enum zs_status status = paths != NULL && documents != NULL ? ZS_OK : zs_fail_memory(err);
-    for (size_t i = 0; i < r->count && status == ZS_OK; i++) {
-        paths[i] = r->documents[i].path;
-        documents[i] = r->documents[i].json;
-    }
-    if (status == ZS_OK)
-        status = zs_document_consolidate(r->root, paths, documents, r->count, err);
-    free(paths);
-    free(documents);
-    return status;
-}
-
 enum zs_status zs_raster_flush(struct zs_raster *r, struct zs_error *err)
 {
     if (r->mask.array != NULL)
@@ -454,18 +382,16 @@ enum zs_status zs_raster_flush(struct zs_raster *r, struct zs_error *err)
     return ZS_OK;
 }
 
-enum zs_status zs_raster_publish(struct zs_raster *r, struct zs_hierarchy *hierarchy, struct zs_error *err)
+enum zs_status zs_raster_publish(struct zs_raster *r, struct zs_error *err)
 {
-    struct zs_georef_shared shared = {.is_written = false};
     ZS_TRY(zs_raster_flush(r, err));
     ZS_TRY(add_coordinates(r, err));
     if (has_cell_coordinate(r->spec))
         ZS_TRY(add_cell_coordinate(r, err));
+    ZS_TRY(write_georef(r, err));
     if (r->group[0] == '\0' && !r->spec->is_not_consolidated)
-        ZS_TRY(consolidate(r, err));
-    for (size_t i = 0; i <= r->count; i++) /* the group comes first: nothing can be added below what is not there */
-        ZS_TRY(publish_document(r, i, &shared, hierarchy, err));
-    return zs_hierarchy_flush(hierarchy, err);
+        ZS_TRY(zs_root_consolidate(r->hierarchy, err));
+    return zs_hierarchy_flush(r->hierarchy, err);
 }
 
 void zs_raster_free(struct zs_raster *r)
@@ -475,14 +401,8 @@ void zs_raster_free(struct zs_raster *r)
     for (size_t k = 0; k < r->spec->array_count && r->arrays != NULL; k++)
         zs_array_close(r->arrays[k].array);
     zs_array_close(r->mask.array);
-    for (size_t i = 0; i < r->count; i++) {
-        zs_node_free(r->documents[i].node);
-        zs_json_free(r->documents[i].json);
-        free(r->documents[i].path);
-    }
-    zs_json_free(r->root);
     free(r->arrays);
-    free(r->documents);
+    free(r->nodes);
     free(r->group);
     free(r);
 }

@@ -95,7 +95,7 @@ struct zs_raster;
 /* Claims the group at `group` (not "") of an existing store for a new raster. ZS_ARGUMENT when an array or group is
  * there, whether or not consolidated metadata (which may be older) list it, and where the root is an array. A mark
  * (store/staging.h) is in the group until zs_raster_finish(): ZS_CONFLICT where that of another writer is, unless it was
- * killed; then its remains go, unless there are documents beside them: ZS_ARGUMENT. */
+ * killed. */
 enum zs_status zs_raster_claim(struct zs_hierarchy *hierarchy, const char *group, struct zs_error *err);
 /* Removes the mark: the raster is whole, its overviews too, or nothing was written. Does nothing for the root. */
 enum zs_status zs_raster_finish(struct zs_store *store, const char *group, struct zs_error *err);
@@ -105,10 +105,10 @@ enum zs_status zs_raster_finish(struct zs_store *store, const char *group, struc
 enum zs_status zs_raster_take_back(const struct zs_hierarchy *hierarchy, struct zs_store *store, const char *group,
                                    struct zs_error *err);
 
-/* Sets up the arrays of a new raster in the group at `group` ("" for the root; it is made). Nothing is in the store
- * yet, and chunks that a killed writer left below an array's path are removed. The spec and all it points to
- * are borrowed until zs_raster_free(). */
-enum zs_status zs_raster_create(struct zs_store *store, const char *group, const struct zs_raster_spec *spec,
+/* Adds the group at `group` ("" for the root) and the arrays of a new raster to the hierarchy, for a new store from
+ * zs_hierarchy_create(). Nothing is in the store yet, and chunks that a killed writer left below an array's path are
+ * removed. The hierarchy, the spec and all it points to are borrowed until zs_raster_free(). */
+enum zs_status zs_raster_create(struct zs_hierarchy *hierarchy, const char *group, const struct zs_raster_spec *spec,
                                 const struct zs_array_options *options, struct zs_raster **raster,
                                 struct zs_error *err);
 
@@ -121,7 +121,7 @@ struct zs_bands zs_raster_mask(const struct zs_raster *raster);
 enum zs_status zs_raster_flush(struct zs_raster *raster, struct zs_error *err);
 
 /* Flushes the arrays and writes coordinates and metadata: those of the group last, then consolidated metadata of the
- * groups above. `hierarchy` is the store's, for a new store from zs_hierarchy_create(). While flushes are deferred
- * (zs_hierarchy_defer()), metadata stay pending for what else belongs to the raster (overviews). */
-enum zs_status zs_raster_publish(struct zs_raster *raster, struct zs_hierarchy *hierarchy, struct zs_error *err);
-void zs_raster_free(struct zs_raster *raster); /* drops what was not published; NULL is allowed */
+ * groups above. While flushes are deferred (zs_hierarchy_defer()), metadata stay pending for what else belongs to the
+ * raster (overviews). */
+enum zs_status zs_raster_publish(struct zs_raster *raster, struct zs_error *err);
+void zs_raster_free(struct zs_raster *raster); /* NULL is allowed */

@@ -24,31 +24,25 @@ struct member {
     const struct zs_node *node;
     struct zs_axes axes;
     bool is_asked; /* one of the arrays that the caller names */
-    size_t place;
-};
-
-/* Where members have their coordinate variables and grid mapping, and what these are called: one for each group. */
-struct place {
-    char *group; /* NULL: of the root, which has none */
+    /* What it has, or would get, as coordinate variables and grid mapping, and where: NULL of the root, which has
+     * none. */
+    char *group;
     const char *y, *x, *mapping;
-    struct zs_georef_shared shared;
+    size_t first; /* the first of the members that share these */
+    struct zs_georef_shared shared; /* of that one */
 };
 
 struct raster {
     struct member *list;
     size_t count, capacity;
-    struct place *places;
-    size_t place_count, place_capacity;
-    const struct zs_node **sorted; /* the nodes, by address */
-    const struct zs_node *mask;    /* the last one that was added */
+    bool has_own;               /* no member has a variable elsewhere */
+    const struct zs_node *mask; /* the last one that was added */
 };
 
 static void clear_raster(struct raster *r)
 {
-    for (size_t i = 0; i < r->place_count; i++)
-        free(r->places[i].group);
-    free(r->places);
-    free(r->sorted);
+    for (size_t i = 0; i < r->count; i++)
+        free(r->list[i].group);
     free(r->list);
 }
 
@@ -57,63 +51,66 @@ static bool is_same_text(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-/* The number of a place (whose group is taken over) in the list, to which it is added where it is new. */
-static enum zs_status add_place(struct raster *r, struct place place, size_t *number, struct zs_error *err)
+static bool is_shared(const struct member *a, const struct member *b)
 {
-    size_t i = 0;
-    while (i < r->place_count &&
-           !(is_same_text(r->places[i].group, place.group) && is_same_text(r->places[i].y, place.y) &&
-             is_same_text(r->places[i].x, place.x) && is_same_text(r->places[i].mapping, place.mapping)))
-        i++;
-    struct place *grown = zs_grow(r->places, r->place_count, &r->place_capacity, sizeof *grown);
-    if (grown == NULL || i < r->place_count)
-        free(place.group);
-    ZS_TRY_MEMORY(grown, err);
-    r->places = grown;
-    if (i == r->place_count)
-        r->places[r->place_count++] = place;
-    *number = i;
-    return ZS_OK;
+    return is_same_text(a->group, b->group) && is_same_text(a->y, b->y) && is_same_text(a->x, b->x) &&
+           is_same_text(a->mapping, b->mapping);
 }
 
-static enum zs_status add_member(struct zs_hierarchy *h, struct raster *r, struct member one, struct zs_error *err)
+/* Whether a variable of an array lies in another group than that. */
+static bool is_elsewhere(const struct zs_node *variable, const char *group)
+{
+    const char *below = variable != NULL ? zs_path_below(group, variable->path) : NULL;
+    return variable != NULL && (below == NULL || strchr(below, '/') != NULL);
+}
+
+static enum zs_status add_member(struct zs_hierarchy *h, struct raster *r, const struct zs_node *node,
+                                 struct zs_axes axes, bool is_asked, struct zs_error *err)
 {
     struct zs_scope scope;
     bool in_own_group;
-    zs_scope_find(h, one.node, &scope);
+    zs_scope_find(h, node, &scope);
     const struct zs_node *mapping = zs_grid_mapping_find(h, &scope, &in_own_group);
-    const struct place place = {.group = zs_path_parent(one.node->path),
-                                .y = zs_dimension_name(one.node, one.axes.y),
-                                .x = zs_dimension_name(one.node, one.axes.x),
-                                .mapping = mapping != NULL ? zs_path_name(mapping->path) : ZS_GRID_MAPPING};
-    if (place.group == NULL && one.node->path[0] != '\0')
+    struct member one = {.node = node,
+                         .axes = axes,
+                         .is_asked = is_asked,
+                         .group = zs_path_parent(node->path),
+                         .y = zs_dimension_name(node, axes.y),
+                         .x = zs_dimension_name(node, axes.x),
+                         .mapping = mapping != NULL ? zs_path_name(mapping->path) : ZS_GRID_MAPPING};
+    if (one.group == NULL && node->path[0] != '\0')
         return zs_fail_memory(err);
-    ZS_TRY(add_place(r, place, &one.place, err));
-    ZS_TRY_GROW(r->list, r->count, &r->capacity, err);
+    if (mapping == NULL && zs_sibling(h, node, ZS_GRID_MAPPING) != NULL)
+        r->has_own = false; /* of arrays that do not name it either */
+    if (one.group != NULL)
+        r->has_own = r->has_own && !is_elsewhere(mapping, one.group) &&
+                     !is_elsewhere(zs_coordinate_find(h, node, axes.y), one.group) &&
+                     !is_elsewhere(zs_coordinate_find(h, node, axes.x), one.group);
+    while (one.first < r->count && !is_shared(&r->list[one.first], &one))
+        one.first++;
+    struct member *grown = zs_grow(r->list, r->count, &r->capacity, sizeof *grown);
+    if (grown == NULL) {
+        free(one.group);
+        return zs_fail_memory(err);
+    }
+    r->list = grown;
     r->list[r->count++] = one;
     return ZS_OK;
 }
 
-static enum zs_status add_with_overviews(struct zs_hierarchy *h, struct raster *r, struct member base,
-                                         struct zs_error *err)
+static enum zs_status add_with_overviews(struct zs_hierarchy *h, struct raster *r, const struct zs_node *node,
+                                         struct zs_axes axes, bool is_asked, struct zs_error *err)
 {
     struct zs_names levels;
-    ZS_TRY(add_member(h, r, base, err));
-    ZS_TRY(zs_overviews_find(h, base.node, base.axes, &levels, err));
+    const struct zs_node *level;
+    ZS_TRY(add_member(h, r, node, axes, is_asked, err));
+    ZS_TRY(zs_overviews_find(h, node, axes, &levels, err));
     enum zs_status status = ZS_OK;
-    for (size_t i = 0; i < levels.count && status == ZS_OK; i++) {
-        struct member level = {.axes = base.axes};
-        if (zs_hierarchy_node(h, levels.list[i], &level.node, NULL) == ZS_OK)
-            status = add_member(h, r, level, err);
-    }
+    for (size_t i = 0; i < levels.count && status == ZS_OK; i++)
+        if (zs_hierarchy_node(h, levels.list[i], &level, NULL) == ZS_OK)
+            status = add_member(h, r, level, axes, false, err);
     zs_names_free(levels.list);
     return status;
-}
-
-static int by_address(const void *a, const void *b)
-{
-    const struct zs_node *const *x = a, *const *y = b;
-    return ((uintptr_t)*x > (uintptr_t)*y) - ((uintptr_t)*x < (uintptr_t)*y);
 }
 
 static enum zs_status find_raster(struct zs_hierarchy *h, const struct zs_node *const *nodes,
@@ -124,116 +121,74 @@ static enum zs_status find_raster(struct zs_hierarchy *h, const struct zs_node *
         if (nodes[i]->array == NULL || axes[i].x < 0 || axes[i].y < 0)
             return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected an array of two dimensions and more",
                            zs_hierarchy_store(h)->root, nodes[i]->path);
-        ZS_TRY(add_with_overviews(h, r, (struct member){nodes[i], axes[i], true, 0}, err));
+        ZS_TRY(add_with_overviews(h, r, nodes[i], axes[i], true, err));
         ZS_TRY(zs_mask_find(h, nodes[i], axes[i], &mask, err));
         if (mask.node != NULL && mask.node != r->mask)
-            ZS_TRY(add_with_overviews(h, r, (struct member){mask.node, mask.axes, false, 0}, err));
+            ZS_TRY(add_with_overviews(h, r, mask.node, mask.axes, false, err));
         r->mask = mask.node != NULL ? mask.node : r->mask;
     }
-    r->sorted = zs_calloc(r->count, sizeof(struct zs_node *));
-    ZS_TRY_MEMORY(r->sorted, err);
-    for (size_t i = 0; i < r->count; i++)
-        r->sorted[i] = r->list[i].node;
-    qsort(r->sorted, r->count, sizeof *r->sorted, by_address);
     return ZS_OK;
 }
 
 /* ---- Whether it has variables of its own ---- */
 
-/* Whether an array below the group of a place has the variable `name` from there: no group between has one. */
-static bool inherits(struct zs_hierarchy *h, const struct zs_node *other, const struct place *place, const char *name)
+/* Whether an array below the group of a member has the variable `name` from there: no group between has one. */
+static bool inherits(struct zs_hierarchy *h, const struct zs_node *other, const struct member *one, const char *name)
 {
     char *own = zs_path_parent(other->path);
-    const bool is_nearest = own == NULL || zs_nearest_array(h, own, place->group, name) == NULL;
+    const bool is_nearest = own == NULL || zs_nearest_array(h, own, one->group, name) == NULL;
     free(own);
     return is_nearest;
 }
 
-/* Whether an array that is no member would be read as lying elsewhere, were the variables of a place changed: it has
+/* Whether an array that is no member would be read as lying elsewhere, were the variables of a member changed: it has
  * one of their dimensions, or names the grid mapping, or (a picture directly in the group) may have the group's. */
-static bool uses(struct zs_hierarchy *h, const struct zs_node *other, bool is_auxiliary, const struct place *place)
+static bool uses(struct zs_hierarchy *h, const struct zs_node *other, bool is_auxiliary, const struct member *one)
 {
-    const char *below = zs_path_below(place->group, other->path);
+    const char *below = zs_path_below(one->group, other->path);
     if (below == NULL || other->array == NULL)
         return false;
     if (!is_auxiliary && other->array->ndim >= 2 && strchr(below, '/') == NULL)
         return true;
     for (int d = 0; d < other->array->ndim; d++) {
         const char *name = zs_dimension_name(other, d);
-        if (name != NULL && strcmp(below, name) != 0 &&
-            (is_same_text(name, place->y) || is_same_text(name, place->x)) && inherits(h, other, place, name))
+        if (name != NULL && strcmp(below, name) != 0 && (is_same_text(name, one->y) || is_same_text(name, one->x)) &&
+            inherits(h, other, one, name))
             return true;
     }
-    return (zs_has_word(zs_grid_mapping_name(other->attributes), place->mapping, true) ||
-            zs_has_word(zs_json_text(other->attributes, "coordinates", NULL), place->mapping, true)) &&
-           inherits(h, other, place, place->mapping);
+    return (zs_has_word(zs_grid_mapping_name(other->attributes), one->mapping, true) ||
+            zs_has_word(zs_json_text(other->attributes, "coordinates", NULL), one->mapping, true)) &&
+           inherits(h, other, one, one->mapping);
 }
 
-/* Whether an array that is no member uses the variables of a place. In a store that cannot be listed one might. */
-static enum zs_status has_user(struct zs_hierarchy *h, const struct raster *r, bool *has, struct zs_error *err)
+/* Has r->has_own false where an array that is no member uses a variable of a member. In a store that cannot be listed
+ * one might. */
+static enum zs_status find_users(struct zs_hierarchy *h, struct raster *r, struct zs_error *err)
 {
     const struct zs_node **nodes = NULL;
-    size_t count = 0;
-    enum zs_status status = zs_hierarchy_list(h, &nodes, &count, err);
-    *has = status == ZS_UNSUPPORTED;
-    if (status != ZS_OK)
-        return *has ? ZS_OK : status;
-    bool *is_auxiliary = zs_calloc(count + 1, sizeof *is_auxiliary);
-    status = is_auxiliary != NULL ? zs_auxiliary_mark(nodes, count, is_auxiliary, err) : zs_fail_memory(err);
-    for (size_t i = 0; i < count && status == ZS_OK && !*has; i++)
-        for (size_t k = 0; k < r->place_count && !*has; k++)
-            *has = uses(h, nodes[i], is_auxiliary[i], &r->places[k]) &&
-                   bsearch(&nodes[i], r->sorted, r->count, sizeof *r->sorted, by_address) == NULL;
+    size_t count = 0, at;
+    const enum zs_status listed = zs_hierarchy_list(h, &nodes, &count, err);
+    if (listed != ZS_OK) {
+        r->has_own = false;
+        return listed == ZS_UNSUPPORTED ? ZS_OK : listed;
+    }
+    bool *is_auxiliary = zs_calloc(2 * ((uint64_t)count + 1), sizeof *is_auxiliary), *is_member = is_auxiliary + count;
+    enum zs_status status = is_auxiliary != NULL ? zs_auxiliary_mark(nodes, count, is_auxiliary, err)
+                                                 : zs_fail_memory(err);
+    for (size_t k = 0; k < r->count && status == ZS_OK; k++) {
+        status = zs_nodes_find(nodes, count, "", r->list[k].node->path, &at, err);
+        if (status == ZS_OK)
+            is_member[at] = true; /* one that is not listed is behind the list */
+    }
+    for (size_t i = 0; i < count && status == ZS_OK; i++)
+        for (size_t k = 0; k < r->count && !is_member[i] && r->has_own; k++)
+            r->has_own = r->list[k].first != k || !uses(h, nodes[i], is_auxiliary[i], &r->list[k]);
     free(is_auxiliary);
     free(nodes);
     return status;
 }
 
-/* Whether a variable of an array lies in another group than that. */
-static bool is_elsewhere(const struct zs_node *variable, const char *group)
-{
-    const char *below = variable != NULL ? zs_path_below(group, variable->path) : NULL;
-    return variable != NULL && (below == NULL || strchr(below, '/') != NULL);
-}
-
-/* Whether a member's coordinate variables and grid mapping are in its group, as far as it has some. */
-static bool has_variables_beside(struct zs_hierarchy *h, const struct raster *r, const struct member *one)
-{
-    struct zs_scope scope;
-    bool in_own_group;
-    const char *group = r->places[one->place].group;
-    zs_scope_find(h, one->node, &scope);
-    const struct zs_node *mapping = zs_grid_mapping_find(h, &scope, &in_own_group);
-    if (mapping == NULL && zs_sibling(h, one->node, ZS_GRID_MAPPING) != NULL)
-        return false; /* of arrays that do not name it either */
-    return group == NULL || (!is_elsewhere(mapping, group) &&
-                             !is_elsewhere(zs_coordinate_find(h, one->node, one->axes.y), group) &&
-                             !is_elsewhere(zs_coordinate_find(h, one->node, one->axes.x), group));
-}
-
-static enum zs_status has_own_variables(struct zs_hierarchy *h, const struct raster *r, bool *has_own,
-                                        struct zs_error *err)
-{
-    bool is_used = false;
-    *has_own = true;
-    for (size_t i = 0; i < r->count && *has_own; i++)
-        *has_own = has_variables_beside(h, r, &r->list[i]);
-    if (*has_own && r->places[0].group != NULL) /* an array in the root's place is alone */
-        ZS_TRY(has_user(h, r, &is_used, err));
-    *has_own = *has_own && !is_used;
-    return ZS_OK;
-}
-
-/* ---- Writing it anew ---- */
-
-/* The georeferencing of the base at the size of a member, with the names of its dimensions. */
-static struct zs_georef_out georef_of(const struct member *one, const struct zs_georef_out *base)
-{
-    struct zs_georef_out at =
-        zs_georef_at_size(base, one->node->array->shape[one->axes.x], one->node->array->shape[one->axes.y]);
-    zs_georef_out_name_dimensions(&at, one->node, one->axes);
-    return at;
-}
+/* ---- Writing it ---- */
 
 /* Writes the transforms of a pyramid, in the entries of a group's multiscales that have one. */
 static enum zs_status write_entries(struct zs_hierarchy *h, const struct zs_node *group, const struct member *base,
@@ -286,12 +241,14 @@ static enum zs_status write_groups(struct zs_hierarchy *h, const struct member *
     return ZS_OK;
 }
 
-/* The georeferencing that a member gets: a transform that is kept is its own, which need not be that of the base. */
+/* The georeferencing that a member gets: that of the base at its size, with the names of its dimensions. A transform
+ * that is kept is its own, which need not be that of the base. */
 static enum zs_status find_wanted(struct zs_hierarchy *h, const struct member *one, const struct zs_georef_out *base,
                                   struct zs_georef_out *at, struct zs_error *err)
 {
     struct zs_georef now;
-    *at = georef_of(one, base);
+    *at = zs_georef_at_size(base, one->node->array->shape[one->axes.x], one->node->array->shape[one->axes.y]);
+    zs_georef_out_name_dimensions(at, one->node, one->axes);
     if (!base->keeps_transform || one->is_asked)
         return ZS_OK;
     ZS_TRY(zs_georef_read(h, one->node, one->axes, &now, err));
@@ -301,36 +258,30 @@ static enum zs_status find_wanted(struct zs_hierarchy *h, const struct member *o
     return ZS_OK;
 }
 
-/* Writes all members in the conventions that they have: where the first has none, in all. */
-static enum zs_status write_anew(struct zs_hierarchy *h, struct raster *r, const struct zs_georef_out *geo,
-                                 struct zs_error *err)
+/* On the arrays alone. */
+static const struct zs_georef_conventions aside = {.spatial_proj = true, .mapping_name = ZS_GRID_MAPPING};
+
+/* Writes all members: those with variables of their own in the conventions that they have (where the first has none,
+ * in all), others in spatial: and proj: on the arrays alone. */
+static enum zs_status write_members(struct zs_hierarchy *h, struct raster *r, const struct zs_georef_out *geo,
+                                    struct zs_error *err)
 {
     struct zs_georef_conventions first, own;
     zs_georef_conventions_find(h, r->list[0].node, r->list[0].axes, &first);
+    for (size_t i = 0; i < r->count; i++)
+        r->list[i].shared.is_written = false;
     for (size_t i = 0; i < r->count; i++) {
         const struct member *one = &r->list[i];
         struct zs_georef_out at;
         ZS_TRY(find_wanted(h, one, geo, &at, err));
         zs_georef_conventions_find(h, one->node, one->axes, &own);
-        ZS_TRY(zs_georef_write(h, one->node, one->axes, first.is_default || own.is_default ? &first : &own, &at,
-                               &r->places[one->place].shared, err));
-        if (i == 0) /* the groups of the others declare the same */
+        ZS_TRY(zs_georef_write(h, one->node, one->axes,
+                               !r->has_own                           ? &aside
+                               : first.is_default || own.is_default ? &first
+                                                                    : &own,
+                               &at, &r->list[one->first].shared, err));
+        if (i == 0 && r->has_own) /* the groups of the others declare the same */
             ZS_TRY(write_groups(h, one, &at, err));
-    }
-    return ZS_OK;
-}
-
-/* ---- Writing it to its arrays alone ---- */
-
-static enum zs_status write_aside(struct zs_hierarchy *h, const struct raster *r, const struct zs_georef_out *geo,
-                                  struct zs_error *err)
-{
-    zs_json *attributes;
-    for (size_t i = 0; i < r->count; i++) {
-        const struct zs_georef_out at = georef_of(&r->list[i], geo);
-        ZS_TRY(zs_hierarchy_edit(h, r->list[i].node, &attributes, err));
-        ZS_TRY(zs_write_spatial_proj(attributes, &at, err));
-        ZS_TRY(zs_gdal_members_write(attributes, &at, err));
     }
     return ZS_OK;
 }
@@ -362,33 +313,57 @@ static enum zs_status is_read_as(struct zs_hierarchy *h, const struct member *on
     return ZS_OK;
 }
 
+/* Whether an array would be read as wanted, were it written to its attributes alone: what lies around it cannot be
+ * unset. Changes nothing. */
+static enum zs_status is_read_aside(struct zs_hierarchy *h, const struct member *one,
+                                    const struct zs_georef_out *wanted, bool is_last, bool *is_same,
+                                    struct zs_error *err)
+{
+    const struct zs_georef_shared none = {.is_written = false};
+    struct member probe = *one;
+    struct zs_node node = *one->node;
+    zs_json *attributes = node.attributes != NULL ? zs_json_copy(node.attributes) : zs_json_new_object();
+    ZS_TRY_MEMORY(attributes, err);
+    node.attributes = attributes;
+    probe.node = &node;
+    enum zs_status status = zs_georef_write_attributes(attributes, &aside, wanted, &none, err);
+    if (status == ZS_OK)
+        status = is_read_as(h, &probe, wanted, is_last, is_same, err);
+    zs_json_free(attributes);
+    return status;
+}
+
 static enum zs_status write_raster(struct zs_hierarchy *h, struct raster *r, struct zs_georef_out *wanted,
                                    bool *is_aside, struct zs_error *err)
 {
-    bool is_own, is_done = false;
+    const struct member *base = &r->list[0];
+    bool is_done = false;
     struct zs_georef_conventions found;
-    ZS_TRY(has_own_variables(h, r, &is_own, err));
-    zs_georef_conventions_find(h, r->list[0].node, r->list[0].axes, &found);
-    *is_aside = !is_own && found.cf && !found.is_default;
+    if (r->has_own && base->group != NULL) /* an array in the root's place is alone */
+        ZS_TRY(find_users(h, r, err));
+    zs_georef_conventions_find(h, base->node, base->axes, &found);
+    *is_aside = !r->has_own && found.cf && !found.is_default;
     for (int i = 0; i < 2 && !is_done; i++) {
         if (i == 1) /* in units of the new CRS a transform that is kept may be another one */
             wanted->keeps_transform = wanted->keeps_srs = false;
-        for (size_t k = 0; k < r->place_count; k++)
-            r->places[k].shared.is_written = false;
-        ZS_TRY(is_own ? write_anew(h, r, wanted, err) : write_aside(h, r, wanted, err));
-        ZS_TRY(is_read_as(h, &r->list[0], wanted, i == 1, &is_done, err));
+        if (!r->has_own)
+            ZS_TRY(is_read_aside(h, base, wanted, i == 1, &is_done, err));
+        if (r->has_own || is_done)
+            ZS_TRY(write_members(h, r, wanted, err));
+        if (r->has_own)
+            ZS_TRY(is_read_as(h, base, wanted, i == 1, &is_done, err));
     }
     return is_done ? ZS_OK
                    : zs_fail(err, ZS_UNSUPPORTED,
                              "%s/%s: this georeferencing cannot be set: variables or groups around it declare another",
-                             zs_hierarchy_store(h)->root, r->list[0].node->path);
+                             zs_hierarchy_store(h)->root, base->node->path);
 }
 
 enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *const *nodes, const struct zs_axes *axes,
                                  size_t count, const struct zs_georef_update *update, bool *is_aside,
                                  struct zs_error *err)
 {
-    struct raster r = {0};
+    struct raster r = {.has_own = true};
     struct zs_georef now = {0};
     *is_aside = false;
     enum zs_status status = find_raster(h, nodes, axes, count, &r, err);
@@ -436,15 +411,6 @@ enum zs_status zs_update_healpix(struct zs_hierarchy *h, const struct zs_node *n
 
 /* ---- Properties of bands ---- */
 
-/* Removes the nodata values of single bands: the array's is that of all. */
-static void remove_band_nodata(zs_json *attributes)
-{
-    zs_json *bands = zs_json_get_mutable(attributes, ZS_BANDS_ATTRIBUTE);
-    for (const zs_json *e = zs_json_first(bands); e != NULL; e = zs_json_next(e))
-        if (zs_json_is_object(e))
-            zs_json_remove((zs_json *)(uintptr_t)e, "nodata"); /* part of the attributes that are being edited */
-}
-
 static enum zs_status set_fill_value(zs_json *document, const struct zs_dtype *dtype, const void *value,
                                      struct zs_error *err)
 {
@@ -477,46 +443,25 @@ enum zs_status zs_update_empty_array(struct zs_hierarchy *h, const struct zs_nod
     return zs_hierarchy_flush(h, err);
 }
 
-static bool has_one_nodata(const struct zs_band_properties *bands, size_t count, size_t size)
-{
-    bool is_same = true;
-    for (size_t i = 1; i < count && is_same; i++)
-        is_same = bands[i].has_nodata == bands[0].has_nodata &&
-                  (!bands[0].has_nodata || memcmp(bands[i].nodata, bands[0].nodata, size) == 0);
-    return is_same;
-}
-
-/* Writes the properties into the attributes of the array, or of an overview of it. */
-static enum zs_status write_bands(struct zs_hierarchy *h, const struct zs_node *node, bool is_level,
-                                  const struct zs_band_properties *bands, size_t count, unsigned which,
-                                  struct zs_error *err)
-{
-    const struct zs_dtype *dtype = &node->array->dtype;
-    zs_json *attributes;
-    ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
-    if ((which & ZS_BAND_NODATA) != 0 && has_one_nodata(bands, count, dtype->size)) { /* the array's, for all */
-        remove_band_nodata(attributes);
-        ZS_TRY(zs_write_nodata(attributes, dtype, bands[0].has_nodata ? bands[0].nodata : NULL, false, err));
-        which &= ~(unsigned)ZS_BAND_NODATA;
-    }
-    if (which != 0)
-        ZS_TRY(zs_bands_write(attributes, dtype, node->array, false, bands, count, which, err));
-    if (is_level && (which & ZS_BAND_METADATA) != 0)
-        zs_remove_statistics(attributes); /* of other pixels */
-    return ZS_OK;
-}
-
 enum zs_status zs_update_bands(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                const struct zs_band_properties *bands, size_t count, unsigned which,
                                struct zs_error *err)
 {
     struct zs_names overviews;
+    const struct zs_node *level;
+    zs_json *attributes;
     ZS_TRY(zs_overviews_find(h, node, axes, &overviews, err));
-    enum zs_status status = write_bands(h, node, false, bands, count, which, err);
-    for (size_t i = 0; i < overviews.count && status == ZS_OK; i++) {
-        const struct zs_node *level;
-        if (zs_hierarchy_node(h, overviews.list[i], &level, NULL) == ZS_OK)
-            status = write_bands(h, level, true, bands, count, which, err);
+    enum zs_status status = zs_hierarchy_edit(h, node, &attributes, err);
+    if (status == ZS_OK)
+        status = zs_bands_write(attributes, &node->array->dtype, node->array, bands, count, which, err);
+    which &= ~(unsigned)ZS_BAND_METADATA; /* of pixels of the array, as its statistics are */
+    for (size_t i = 0; i < overviews.count && status == ZS_OK && which != 0; i++) {
+        if (zs_hierarchy_node(h, overviews.list[i], &level, NULL) != ZS_OK ||
+            level->array->dtype.type != node->array->dtype.type) /* nodata would be another value */
+            continue;
+        status = zs_hierarchy_edit(h, level, &attributes, err);
+        if (status == ZS_OK)
+            status = zs_bands_write(attributes, &level->array->dtype, level->array, bands, count, which, err);
     }
     zs_names_free(overviews.list);
     return status;
@@ -524,61 +469,12 @@ enum zs_status zs_update_bands(struct zs_hierarchy *h, const struct zs_node *nod
 
 /* ---- Metadata ---- */
 
-/* Whether an attribute is one that zs_update_metadata() may take away. */
-static bool is_plain(const char *name)
-{
-    return zs_is_item_name(name) && !zs_is_convention_attribute(name) && strcmp(name, "long_name") != 0 &&
-           strcmp(name, "standard_name") != 0;
-}
-
-/* Writes one item: as an attribute where its name has no other meaning, else aside; long_name and standard_name are
- * replaced where they are texts. */
-static bool write_item(zs_json *attributes, const char *name, const char *item, const char *value)
-{
-    const zs_json *old = zs_json_get(attributes, name);
-    if (zs_is_item_of(attributes, name, item))
-        return true;
-    if (is_plain(name))
-        return zs_json_add_string(attributes, name, value) != NULL;
-    if (zs_json_typeof(old) == ZS_JSON_STRING && !zs_is_convention_attribute(name)) {
-        zs_json_remove(attributes, name);
-        return zs_json_add_string(attributes, name, value) != NULL;
-    }
-    return zs_item_put_aside(attributes, name, value);
-}
-
-/* Removes the items that were put aside and are not in the list. */
-static enum zs_status remove_others_aside(zs_json *attributes, const char *const *metadata, struct zs_error *err)
-{
-    zs_json *aside = zs_json_get_mutable(attributes, ZS_ITEMS_ATTRIBUTE);
-    if (!zs_json_is_object(aside))
-        return ZS_OK;
-    if (!zs_items_remove_others(aside, zs_is_item_name, metadata))
-        return zs_fail_memory(err);
-    if (zs_json_size(aside) == 0)
-        zs_json_remove(attributes, ZS_ITEMS_ATTRIBUTE);
-    return ZS_OK;
-}
-
 enum zs_status zs_update_metadata(struct zs_hierarchy *h, const struct zs_node *node, const char *const *metadata,
                                   struct zs_error *err)
 {
     zs_json *attributes;
     ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
-    if (!zs_items_remove_others(attributes, is_plain, metadata))
-        return zs_fail_memory(err);
-    ZS_TRY(remove_others_aside(attributes, metadata, err));
-    for (; metadata != NULL && *metadata != NULL; metadata++) {
-        char *name;
-        const char *value;
-        bool ok = zs_item_split(*metadata, &name, &value);
-        if (name != NULL && !zs_is_item_of(zs_json_get(attributes, ZS_ITEMS_ATTRIBUTE), name, *metadata))
-            ok = write_item(attributes, name, *metadata, value);
-        free(name);
-        if (!ok)
-            return zs_fail_memory(err);
-    }
-    return ZS_OK;
+    return zs_items_write(attributes, (char *const *)(uintptr_t)metadata, true) ? ZS_OK : zs_fail_memory(err);
 }
 
 enum zs_status zs_update_domains(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_domains *domains,

@@ -54,16 +54,15 @@ enum zs_status zs_update_empty_array(struct zs_hierarchy *h, const struct zs_nod
                                      const struct zs_blosc_settings *filter, const struct zs_node **replacement,
                                      struct zs_error *err);
 
-/* Sets properties `which` of all bands of the array and its overviews, as zs_bands_write(); a nodata value that all
- * have as `_FillValue` of the array. The fill value stays what it is: in a store with data it is what absent chunks
- * mean. */
+/* Sets properties `which` of all bands of the array, and but for metadata of its overviews, as zs_bands_write(); a
+ * nodata value that all have as `_FillValue` of the array. The fill value stays what it is: in a store with data it is
+ * what absent chunks mean. */
 enum zs_status zs_update_bands(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                const struct zs_band_properties *bands, size_t count, unsigned which,
                                struct zs_error *err);
 
 /* Replaces the plain attributes of an array or group by `metadata` (NULL-terminated "NAME=VALUE"; NULL or empty removes
- * them all). Attributes of conventions stay, and so does one whose text (zs_band_properties_read()) is unchanged:
- * numbers and objects of other writers keep their form. Items by names of conventions go into ZS_ITEMS_ATTRIBUTE. */
+ * them all; zs_items_write()). Attributes of conventions stay. */
 enum zs_status zs_update_metadata(struct zs_hierarchy *h, const struct zs_node *node, const char *const *metadata,
                                   struct zs_error *err);
 

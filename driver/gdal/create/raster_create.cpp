@@ -385,11 +385,11 @@ bool NewRaster::Make()
     {
         zs_hierarchy_defer(store.hierarchy, true);
         zs_store_overlap(store.store); // not before the claim is there for others to see
-        status = zs_raster_create(store.store, m_new->group.c_str(), &m_spec, &arrayOptions, &raster, &err);
+        status = zs_raster_create(store.hierarchy, m_new->group.c_str(), &m_spec, &arrayOptions, &raster, &err);
         m_raster.reset(raster);
     }
     if (status == ZS_OK && !IsPublishedLast())
-        status = zs_raster_publish(raster, store.hierarchy, &err);
+        status = zs_raster_publish(raster, &err);
     return status == ZS_OK || zsReport(err);
 }
 
@@ -462,7 +462,7 @@ bool NewRaster::WritePixels(GDALProgressFunc progress, void *progressData)
     const bool ok = zsCopyPixels(*m_source, m_type, *m_raster, m_spec, m_options.threads, WritePath(),
                                  m_levels.IsStarted() ? &m_levels : nullptr, progress, progressData) &&
                     (m_spec.mask == nullptr || zsCopyMask(*m_source, *m_raster, m_spec)) &&
-                    ((IsPublishedLast() ? zs_raster_publish(m_raster.get(), m_new->store->hierarchy, &err)
+                    ((IsPublishedLast() ? zs_raster_publish(m_raster.get(), &err)
                                         : zs_raster_flush(m_raster.get(), &err)) == ZS_OK ||
                      zsReport(err));
     m_raster.reset();

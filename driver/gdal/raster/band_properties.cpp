@@ -123,7 +123,7 @@ void ShardedZarrRasterBand::ReadProperties()
         count++;
     struct zs_error err;
     std::vector<struct zs_band_properties> list(static_cast<size_t>(count));
-    if (zs_bands_read_some(View().Array(source).node, first, list.size(), View().SliceCount(source),
+    if (zs_bands_read(View().Array(source).node, first, list.size(), View().SliceCount(source),
                            &View().Properties(source), list.data(), &err) != ZS_OK)
         zsReport(err);
     *m_properties = list[0];
@@ -530,19 +530,19 @@ enum zs_status ZSBandProperties::FlushOf(size_t source, struct zs_error *err)
     };
     if ((which & ZS_BAND_METADATA) != 0)
         ZS_TRY(m_dataset.items.WriteOwnItems(source, isShown, err));
-    struct zs_band_properties *all = nullptr;
     const uint64_t slices = m_view.SliceCount(source);
-    ZS_TRY(zs_bands_read(array.node, slices, &m_view.Properties(source), &all, err));
-    const std::unique_ptr<struct zs_band_properties, std::function<void(struct zs_band_properties *)>> freed(
-        all, [slices](struct zs_band_properties *list) { zs_bands_free(list, slices); });
+    std::vector<struct zs_band_properties> all(static_cast<size_t>(slices));
+    const auto clear = [](decltype(all) *list)
+    { std::for_each(list->begin(), list->end(), [](auto &m) { zs_band_properties_clear(&m); }); };
+    const std::unique_ptr<decltype(all), decltype(clear)> cleared(&all, clear);
+    ZS_TRY(zs_bands_read(array.node, 0, slices, slices, &m_view.Properties(source), all.data(), err));
     for (int b = 1; b <= count; b++)
     {
         struct zs_band_properties &to = all[m_view.SliceOf(before + b)];
         zs_band_properties_clear(&to);
         ZS_TRY(zs_band_properties_copy(&m_dataset.Band(before + b).CurrentProperties(), &to, err));
     }
-    return zs_update_bands(m_view.store->hierarchy, array.node, array.axes, all, static_cast<size_t>(slices), which,
-                           err);
+    return zs_update_bands(m_view.store->hierarchy, array.node, array.axes, all.data(), all.size(), which, err);
 }
 
 enum zs_status ZSBandProperties::Flush(struct zs_error *err)
