@@ -10,7 +10,7 @@ from osgeo import gdal
 import oracle
 from stores import array_meta, counting, group_meta, plain_meta, write_coordinate
 from support import as_raster, assert_pixels, error_of, held_band, open_array, open_ours, warnings_of
-from writing import driver, source
+from writing import document, driver, source
 
 SHAPE = (4, 6)
 NAN = float("nan")
@@ -51,6 +51,18 @@ def metadata_of(band):
 def test_nodata_is_the_fill_attribute_then_missing_value_then_the_fill_value(tmp_path, data_type, attributes, fill, nodata):
     found = band_of(tmp_path, attributes, data_type, fill).GetNoDataValue()
     assert found == nodata or np.isnan([found, nodata]).all()
+
+
+@pytest.mark.parametrize("missing, stays", [(-9, True), ([-9, -1], True), (-1, False)])
+def test_a_missing_value_that_differs_stays_beside_a_fill_value_attribute(tmp_path, missing, stays):
+    """GDAL 3.6 copies attributes before the nodata value, 3.13 after it."""
+    oracle.write(tmp_path / "a.zarr", group_meta())
+    meta = array_meta(SHAPE, "int16", attributes={"_FillValue": -1, "missing_value": missing})
+    oracle.write(tmp_path / "a.zarr" / "v", meta, counting(SHAPE, "int16"))
+    gdal.MultiDimTranslate(str(tmp_path / "b.zarr"), 'SHARDEDZARR:"%s"' % (tmp_path / "a.zarr"), format="ShardedZarr")
+    found = document(tmp_path / "b.zarr", "v")["attributes"]
+    assert found["_FillValue"] == -1 and (not stays or found["missing_value"] == missing)
+    assert open_array(tmp_path / "b.zarr", "/v").GetRasterBand(1).GetNoDataValue() == -1
 
 
 @pytest.mark.parametrize("value", ["AAAA", "nonsense", "", {}, [], True, None], ids=str)
@@ -121,20 +133,6 @@ def test_bands_take_their_description_from_a_coordinate(tmp_path):
     write_coordinate(tmp_path, "wavelength", [492.7, 559.8], {"units": "nm"})
     dataset = open_array(tmp_path, "/data")
     assert ["492.7" in dataset.GetRasterBand(1).GetDescription(), "559.8" in dataset.GetRasterBand(2).GetDescription()] == [True, True]
-
-
-def test_bands_named_by_a_coordinate_of_strings(tmp_path):
-    """EOPF names its bands so; a red band by name is a red band."""
-    names = ["red", "green", "blue"]
-    oracle.write(tmp_path, group_meta())
-    oracle.write(tmp_path / "data", array_meta((3, 4, 5), "uint8", dimension_names=["band", "y", "x"]))
-    kind = {"name": "fixed_length_utf32", "configuration": {"length_bytes": 20}}
-    meta = {**plain_meta([3], "uint8", dimension_names=["band"]), "data_type": kind, "fill_value": ""}
-    oracle.put(tmp_path / "band", {"zarr.json": meta, "c/0": np.array(names, "<U5").tobytes()})
-    dataset = open_array(tmp_path, "/data")
-    bands = [dataset.GetRasterBand(b) for b in (1, 2, 3)]
-    assert all(name in band.GetDescription() for name, band in zip(names, bands))
-    assert [b.GetColorInterpretation() for b in bands] == [gdal.GCI_RedBand, gdal.GCI_GreenBand, gdal.GCI_BlueBand]
 
 
 def test_arrays_of_strings_are_names_and_no_rasters(tmp_path):

@@ -9,7 +9,7 @@ from osgeo import gdal
 
 import objectstore
 import oracle
-from support import AS_NOBODY, GDAL, assert_same, error_of, in_process, name_of, need, open_ours, read_all
+from support import AS_NOBODY, GDAL, error_of, in_process, name_of, need, open_ours
 from writing import UTM, copy, document, driver, files_of, source
 
 RASTER, MULTIDIM = gdal.OF_RASTER, gdal.OF_MULTIDIM_RASTER
@@ -173,64 +173,6 @@ def test_gdaladdo_without_write_permission_is_an_error_that_says_so(tmp_path, ab
     assert not answer.startswith("0 ") and "a.zarr: cannot be written to: Permission denied" in answer, answer
 
 
-# ------------------------------------------------------------------------------------------------------------------ options
-
-@pytest.mark.parametrize("options, said", [
-    (["CHUNK_SHAPE=1,2,3"], "array /t: CHUNK_SHAPE: expected at most 2 numbers, found 3"),
-    (["COMPRESS=LZW"], "array /t: COMPRESS: expected NONE"), (["COLOUR=red"], "array /t: creation option of an array: expected one of")])
-def test_an_option_that_does_not_suit_an_array_names_the_array(tmp_path, options, said):
-    dataset = driver().CreateMultiDimensional(str(tmp_path / "a.zarr"))
-    root = dataset.GetRootGroup()
-    y, x = (root.CreateDimension(name, None, None, 4) for name in "yx")
-    assert said in error_of(root.CreateMDArray, "t", [y, x], gdal.ExtendedDataType.Create(gdal.GDT_Byte), options)
-    group = root.CreateGroup("g")
-    assert said.replace("/t", "/g/u") in error_of(group.CreateMDArray, "u", [y, x], gdal.ExtendedDataType.Create(gdal.GDT_Byte), options)
-
-
-# ------------------------------------------------------------------------------------------------------------- colour tables
-
-def palette(values, *entries):
-    dataset, table = source(values), gdal.ColorTable()
-    for number, colour in entries:
-        table.SetColorEntry(number, colour)
-    dataset.GetRasterBand(1).SetColorTable(table)
-    return dataset
-
-
-def test_a_colour_table_of_bytes_has_a_colour_for_each_as_of_a_geotiff(tmp_path):
-    before = palette(np.array([[0, 1], [3, 255]], "uint8"), (0, (0, 0, 0, 0)), (1, (10, 20, 30, 255)), (3, (40, 50, 60, 255)))
-    tiff = gdal.Translate(str(tmp_path / "a.tif"), before)
-    copy(tmp_path / "a.zarr", before, OVERVIEWS="2", CHUNK_SHAPE="1")
-
-    def colours(dataset):
-        table = dataset.GetRasterBand(1).GetColorTable()
-        return [table.GetColorEntry(i)[:3] for i in range(table.GetCount())]  # of a GeoTIFF the rest is opaque
-    found = open_ours(str(tmp_path / "a.zarr"))
-    assert len(colours(found)) == 256 and colours(found) == colours(tiff)
-    assert found.GetRasterBand(1).GetColorTable().GetColorEntry(0) == (0, 0, 0, 0)
-    assert found.GetRasterBand(1).GetOverview(0).GetColorTable().GetCount() == 256
-    run("gdal_translate", "-q", "-expand", "rgb", tmp_path / "a.zarr", tmp_path / "rgb.tif")
-    run("gdal_translate", "-q", "-expand", "rgb", tmp_path / "a.tif", tmp_path / "rgb2.tif")
-    assert_same(read_all(gdal.Open(str(tmp_path / "rgb.tif"))), read_all(gdal.Open(str(tmp_path / "rgb2.tif"))))
-
-
-# ------------------------------------------------------------------------------------------------------ one raster, many arrays
-
-def test_a_raster_of_an_array_for_each_band_is_one_raster_that_is_replaced_and_deleted(tmp_path):
-    pixels = source(np.ones((3, 40, 40), "uint8"), UTM, "EPSG:32633")
-    path = str(tmp_path / "a.zarr")
-    for again in range(2):
-        made = driver().CreateCopy(path, pixels, options=["SINGLE_ARRAY=NO", "CHUNK_SHAPE=16", "OVERVIEWS=2"])
-        assert made.RasterCount == 3
-        made = None
-    made = driver().Create(path, 5, 5, 1)
-    made = None
-    assert open_ours(path).RasterCount == 1
-    made = driver().CreateCopy(path, pixels, options=["SINGLE_ARRAY=NO"])
-    made = None
-    assert driver().Delete(path) == 0 and not os.path.exists(path)
-
-
 # -------------------------------------------------------------------------------------------- what a target's name may be
 
 def test_array_name_as_target_is_refused_with_the_options_to_use(tmp_path):
@@ -242,16 +184,6 @@ def test_array_name_as_target_is_refused_with_the_options_to_use(tmp_path):
     assert status != 0 and "the target %s, with APPEND_SUBDATASET=YES and ARRAY_NAME=red" % path in printed and "stays until" not in printed
     run("gdal_translate", "-q", "-of", "ShardedZarr", "-co", "APPEND_SUBDATASET=YES", "-co", "ARRAY_NAME=red", picture, path)
     assert open_ours(name_of(path, "/red")).ReadAsArray().tolist() == [[7] * 40] * 40
-
-
-def test_fourth_band_of_gdaldem_is_alpha(tmp_path):
-    path, picture = str(tmp_path / "a.zarr"), str(tmp_path / "dem.tif")
-    gdal.GetDriverByName("GTiff").CreateCopy(picture, source(np.full((1, 40, 40), 7, "float32"), UTM, "EPSG:32633")).FlushCache()
-    (tmp_path / "colours.txt").write_text("0 0 0 0 0\n10 255 255 255 255\n")
-    run("gdaldem", "color-relief", "-q", "-alpha", "-of", "ShardedZarr", picture, tmp_path / "colours.txt", path)
-    opened = open_ours(path)
-    assert opened.GetRasterBand(4).GetColorInterpretation() == gdal.GCI_AlphaBand
-    assert opened.GetRasterBand(1).GetMaskFlags() == gdal.GMF_ALPHA | gdal.GMF_PER_DATASET
 
 
 # ------------------------------------------------------------------------------------------------- a store that is read is not deleted

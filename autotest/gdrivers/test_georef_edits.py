@@ -9,7 +9,7 @@ from osgeo import gdal
 
 import oracle
 from stores import group_meta, plain_meta, spatial_proj, write_coordinate
-from support import STEP, ask_peer, error_of, geotransform, in_process, name_of, open_ours, warnings_of
+from support import STEP, ask_peer, error_of, geotransform, name_of, open_ours, warnings_of
 from test_edits import attributes_of, everything, georeferenced, update, wkt
 from writing import UTM, check_consolidated, copy, document, driver, files_of, source
 
@@ -246,39 +246,6 @@ def test_an_edit_of_which_an_object_is_refused_once_is_done_at_the_close(tmp_pat
         s3.fault = lambda method, key, query: None
         edited()
         assert content_of(s3.objects) == whole, key
-
-
-@pytest.mark.parametrize("kind", ["another's", "of integers"])
-def test_coordinates_that_do_not_fit_on_the_disk_leave_every_document_as_it_was(tmp_path, kind):
-    """As on a full disk: y can be written, x cannot."""
-    path = STORES[kind](tmp_path / "a.zarr")
-    for name in ("a", "x"):
-        shutil.rmtree(os.path.join(path, name))
-    x, type_of = 500005 + 10 * np.arange(2000), "int32" if kind == "of integers" else "float64"
-    oracle.write(os.path.join(path, "x"), plain_meta(x.shape, type_of, attributes={"units": "m"}, dimension_names=["x"]), x.astype(type_of))
-    meta = plain_meta((8, 2000), "uint8", attributes={"grid_mapping": "spatial_ref"}, dimension_names=["y", "x"])
-    oracle.write(os.path.join(path, "a"), meta, np.ones((8, 2000), "uint8"))
-    shutil.copytree(path, str(tmp_path / "whole.zarr"))
-    documents = {name: text for name, text in everything(path).items() if name.endswith(".json")}
-    for limit in ("12000", ""):
-        lines = in_process("""
-import resource
-if sys.argv[2]:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
-dataset = gdal.OpenEx(sys.argv[1], gdal.OF_RASTER | gdal.OF_UPDATE)
-dataset.SetGeoTransform((600000.25, 20, 0, 4000000, 0, -20))
-try:
-    dataset.FlushCache()
-    print("written")
-except RuntimeError as error:
-    print("refused", str(error).replace("\\n", " "))
-dataset = None
-""", name_of(path, "/a"), limit)
-        assert lines[0].startswith("refused" if limit else "written")
-        assert not limit or {name: text for name, text in everything(path).items() if name.endswith(".json")} == documents
-    update(str(tmp_path / "whole.zarr"), "/a").SetGeoTransform((600000.25, 20, 0, 4000000, 0, -20))
-    assert place_of(path)[0] == pytest.approx((600000.25, 20, 0, 4000000, 0, -20))
-    assert content_of(objects_of(path)) == content_of(objects_of(str(tmp_path / "whole.zarr")))
 
 
 def test_a_coordinate_goes_only_after_the_one_that_replaces_it_is_whole(tmp_path, s3):

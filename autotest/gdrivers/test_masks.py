@@ -1,6 +1,5 @@
 """Masks: arrays beside a raster that say which of its pixels are valid. Those that GDAL's programs write, against what GTiff does with the
 same commands; and those that other writers leave, of which only what is clearly validity is taken."""
-import importlib.util
 import os
 import subprocess
 
@@ -10,7 +9,7 @@ from osgeo import gdal
 
 import oracle
 from stores import array_meta, group_meta
-from support import error_of, geotransform, held_band, name_of, need, open_array, open_ours, run_peer, same_crs, warnings_of
+from support import error_of, geotransform, held_band, name_of, open_array, open_ours, run_peer, same_crs, warnings_of
 from writing import UTM, arrays, check_consolidated, copy, document, driver, pairs, source
 
 RNG = np.random.default_rng(12)
@@ -161,17 +160,6 @@ def test_a_copy_of_a_copy_and_back_to_gtiff_is_the_same(tmp_path):
     assert flags_of(without) == [gdal.GMF_ALL_VALID] * 3 and "ancillary" not in str(document(tmp_path / "c.zarr"))
 
 
-def test_translate_with_mask_and_with_the_mask_as_a_band(tmp_path):
-    gdal.Translate(str(tmp_path / "a.tif"), source(PIXELS))
-    for target, form in (("m.tif", "GTiff"), ("m.zarr", "ShardedZarr")):
-        gdal.Translate(str(tmp_path / target), str(tmp_path / "a.tif"), format=form, bandList=[1, 2], maskBand=3)
-    expected = gdal.Open(str(tmp_path / "m.tif"))
-    check(open_ours(str(tmp_path / "m.zarr")), mask_of(expected), expected.ReadAsArray())
-    copy(tmp_path / "b.zarr", masked())
-    made = gdal.Translate(str(tmp_path / "c.zarr"), open_ours(str(tmp_path / "b.zarr")), format="ShardedZarr", bandList=[2, "mask"])
-    np.testing.assert_array_equal(made.ReadAsArray(), [PIXELS[1], MASK])
-
-
 def test_a_mask_that_cannot_be_read_fails_the_copy(tmp_path):
     name = tiff(tmp_path / "a.tif", RNG.integers(0, 255, (1, 600, 600), "uint8"), RNG.integers(0, 2, (600, 600), "uint8") * 255)
     copy(tmp_path / "a.zarr", gdal.Open(name), CHUNK_SHAPE=64, SHARD_SHAPE=128, ARRAY_NAME="a")
@@ -268,21 +256,6 @@ def test_warp_of_a_masked_source_and_onto_a_masked_store_is_as_with_gtiff(tmp_pa
     np.testing.assert_array_equal(open_ours(str(tmp_path / "alpha.zarr")).ReadAsArray(), gdal.Open(str(tmp_path / "alpha.tif")).ReadAsArray())
     expected = gdal.Open(str(tmp_path / "onto.tif"))
     check(open_ours(str(tmp_path / "onto.zarr")), mask_of(expected), expected.ReadAsArray())
-
-
-def test_rasterio_writes_and_reads_masks(tmp_path):
-    need("python3-rasterio", importlib.util.find_spec("rasterio"))
-    import rasterio
-    profile = {"width": 190, "height": 150, "count": 3, "dtype": "uint8", "crs": "EPSG:32633", "transform": rasterio.transform.from_origin(500000, 5000000, 10, 10)}
-    with rasterio.open(str(tmp_path / "a.zarr"), "w", driver="ShardedZarr", chunk_shape=32, **profile) as store:
-        store.write(PIXELS)
-        store.write_mask(MASK != 0)
-    with rasterio.open(str(tmp_path / "a.zarr")) as store:
-        np.testing.assert_array_equal(store.dataset_mask(), MASK)
-        np.testing.assert_array_equal(store.read_masks(2), MASK)
-        assert store.mask_flag_enums == ([rasterio.enums.MaskFlags.per_dataset],) * 3
-        np.testing.assert_array_equal(store.read(1, masked=True).mask, MASK == 0)
-        assert len(store.overviews(1)) > 0
 
 
 def test_xarray_finds_the_mask_by_ancillary_variables(tmp_path):

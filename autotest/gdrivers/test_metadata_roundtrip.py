@@ -9,7 +9,7 @@ from osgeo import gdal
 import oracle
 from stores import array_meta, group_meta, plain_meta, random_values
 from support import assert_same, error_of, name_of, open_array, open_ours, subdatasets, warnings_of
-from writing import UTM, check_consolidated, chunks_of, copy, document, driver, only_array, shards, source
+from writing import UTM, check_consolidated, copy, document, driver, only_array, source
 
 
 def values(shape, data_type="uint8", seed=0):
@@ -136,22 +136,6 @@ def test_a_nodata_value_that_the_type_cannot_hold_is_left_out_with_a_warning(tmp
     assert_same(dataset.ReadAsArray(), array)
 
 
-# ------------------------------------------------------------------------------------------------------- what is not stored
-
-@pytest.mark.parametrize("nodata", [None, 0, 7])
-def test_chunks_of_fill_are_not_stored_and_shards_of_fill_not_written(tmp_path, nodata):
-    fill = nodata or 0
-    array = np.full((64, 96), fill, "uint16")
-    array[3, 5] = array[40, 70] = 9
-    dataset = copy(tmp_path / "a.zarr", source(array, nodata=nodata), CHUNK_SHAPE=8, SHARD_SHAPE=32, ARRAY_NAME="v")
-    assert_same(dataset.ReadAsArray(), array)
-    _, meta, again = only_array(tmp_path / "a.zarr")
-    assert_same(again, array)
-    stored = shards(tmp_path / "a.zarr", "v")
-    assert {key: sorted(chunks_of(meta, data)) for key, data in stored.items()} == {"c/0/0": [(0, 0)], "c/1/2": [(1, 0)]}
-    assert oracle.fill_of(meta) == fill and dataset.GetRasterBand(1).GetNoDataValue() == nodata
-
-
 # -------------------------------------------------------------------------------------------------------------- documents
 
 def test_documents_are_strict_json_and_name_their_conventions(tmp_path):
@@ -165,13 +149,6 @@ def test_documents_are_strict_json_and_name_their_conventions(tmp_path):
         assert meta["zarr_format"] == 3 and meta["node_type"] in ("group", "array")
     conventions = document(tmp_path / "a.zarr")["attributes"]["zarr_conventions"]
     assert {c["name"].rstrip(":") for c in conventions} == {"spatial", "proj", "multiscales"} and all(c["uuid"] for c in conventions)
-
-
-def test_point_registration_survives(tmp_path):
-    before = source(values((30, 40)), UTM, "EPSG:32633")
-    before.SetMetadataItem("AREA_OR_POINT", "Point")
-    after = copy(tmp_path / "a.zarr", before)
-    assert after.GetMetadataItem("AREA_OR_POINT") == "Point" and after.GetGeoTransform() == pytest.approx(UTM)
 
 
 def test_irregular_coordinates_without_a_transform_are_warned_of(tmp_path):

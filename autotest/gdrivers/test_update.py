@@ -179,22 +179,6 @@ def test_pixels_are_written_beside_attributes_that_another_changed(tmp_path, cod
         assert (read_all(open_array(tmp_path, "/v")) == value).all()
 
 
-def test_two_processes_write_different_shards_of_one_array(scene):
-    path, array = scene
-    code = ("import sys\nimport numpy as np\nfrom osgeo import gdal\ngdal.UseExceptions()\npath, first, name = sys.argv[1], int(sys.argv[2]), sys.argv[3]\n"
-            "for turn in range(15):\n    d = gdal.Open(path, gdal.GA_Update)\n    b = d.GetRasterBand(1)\n"
-            "    for row in range(4):\n        for column in range(first, 4, 2):\n"
-            "            b.WriteArray(np.full((20, 20), 1000 * first + turn, 'uint16'), column * 32 + 5, row * 32 + 5)\n"
-            "    d = None\n")
-    running = [subprocess.Popen([sys.executable, "-c", code, path, str(i), "writer%d" % i]) for i in (0, 1)]
-    assert [process.wait() for process in running] == [0, 0]
-    for row in range(4):
-        for column in range(4):
-            array[row * 32 + 5:row * 32 + 25, column * 32 + 5:column * 32 + 25] = 1000 * (column % 2) + 14
-    assert_same(only_array(path)[2], array)
-    assert len(shards(path, "v")) == 16
-
-
 WRITERS = """
 import random, sys
 import numpy as np
@@ -257,17 +241,6 @@ def test_georeferencing_and_metadata_are_updated_for_all_readers(tmp_path):
     assert "32633" not in texts and "500000" not in texts
     assert oracle.read(tmp_path / "a.zarr" / "x")[1][:2] == pytest.approx([10.25, 10.75])
     assert oracle.read(tmp_path / "a.zarr" / "ovr_2x" / "y_2x")[1][0] == pytest.approx(50 - 0.25 * 70 / 35 / 2)
-
-
-def test_statistics_in_update_mode_go_to_the_store(scene):
-    path, array = scene
-    dataset = gdal.Open(path, gdal.GA_Update)
-    dataset.GetRasterBand(1).ComputeStatistics(False)
-    dataset = None
-    again = open_ours(path)
-    found = again.GetRasterBand(1).GetMetadata()
-    assert float(found["STATISTICS_MAXIMUM"]) == array.max()
-    assert not os.path.exists(path + ".aux.xml") and not os.path.exists(path + "/zarr.json.aux.xml")
 
 
 # -------------------------------------------------------------------------------------------------- signed types that are unsigned

@@ -111,23 +111,6 @@ static void test_bands_without_a_difference_have_no_list(void)
     zs_json_free(a);
 }
 
-static void test_colour_table_of_an_array(void)
-{
-    struct geo_store s = {0};
-    struct zs_error err;
-    struct zs_band_properties m;
-    put_group(&s, "", "{}");
-    put_array(&s, "a", "[10,20]", "['y','x']", "uint8", "0",
-              "{'gdal:color_table':[[1,2,3],[4,5,6,7]],'COLOR_INTERPRETATION':'Palette'}");
-    CHECK(zs_band_properties_read(open_node(&s, "a"), &m, &err) == ZS_OK);
-    CHECK_EQ_STR(m.colour_name, "Palette");
-    CHECK(m.metadata == NULL);
-    if (CHECK(m.colour_count == 2))
-        CHECK(m.colour_table[0].a == 255 && m.colour_table[1].a == 7);
-    zs_band_properties_clear(&m);
-    close_store(&s);
-}
-
 static void test_malformed_band_lists_are_ignored(void)
 {
     static const char *const odd[] = {
@@ -216,7 +199,6 @@ int main(void)
 {
     RUN(test_common_properties_go_to_the_array_and_others_to_bands);
     RUN(test_bands_without_a_difference_have_no_list);
-    RUN(test_colour_table_of_an_array);
     RUN(test_malformed_band_lists_are_ignored);
     RUN(test_lists_grow_where_new_slices_follow_those_that_are_there);
     RUN(test_a_list_of_healpix_cells_has_an_element_for_each_index_but_cells);

@@ -1,10 +1,12 @@
-/* Stores that are there are changed: georeferencing, nodata, metadata; and every reader is told the same. */
+/* Stores that are there are changed: georeferencing, nodata, metadata; and every reader is told the same. Overviews:
+ * gdrivers/test_build_overviews.py. */
 #include <math.h>
 
 #include "changed_store.h"
 #include "geo/bands.h"
 #include "geo/crs.h"
 #include "geo/georef.h"
+#include "raster/overviews.h"
 #include "raster/update.h"
 
 static const struct zs_axes yx = {1, 0};
@@ -114,34 +116,6 @@ static void put_cf(struct geo_store *s, bool has_b)
     put_axis(s, "y", "y", 10, 50.5, -1, "{'units':'degrees_north'}");
 }
 
-static void test_own_variables_are_written_anew(void)
-{
-    static const char *const paths[] = {"a", "crs", "x", "y"};
-    for (int consolidated = 0; consolidated < 2; consolidated++) {
-        struct geo_store s = {0};
-        put_cf(&s, false);
-        if (consolidated)
-            consolidate(&s, paths, 4);
-        const struct zs_node *before = open_node(&s, "a");
-        CHECK(zs_hierarchy_is_consolidated(s.h) == (consolidated == 1));
-        move(&s, "a", moved, 32631);
-        CHECK(open_node(&s, "a") == before);
-        check_everyone(&s, "a", moved, "32631");
-        zs_json *a = document(&s, "a/zarr.json"), *x = document(&s, "x/zarr.json"),
-                *crs = document(&s, "crs/zarr.json");
-        CHECK(zs_json_get(zs_json_get(a, "attributes"), "spatial:transform") == NULL);
-        CHECK(zs_json_equals(zs_json_get(zs_json_get(x, "attributes"), "units"), "m"));
-        CHECK(zs_json_get(zs_json_get(x, "attributes"), "mine") != NULL);
-        CHECK(zs_json_equals(zs_json_get(zs_json_get(crs, "attributes"), "comment"), "mine"));
-        CHECK(zs_json_equals(zs_json_get(zs_json_get(crs, "attributes"), "grid_mapping_name"), "transverse_mercator"));
-        CHECK(!is_there(&s, "x/c/0") && is_there(&s, "x/c.0")); /* the former stay until the new document is stored */
-        zs_json_free(a);
-        zs_json_free(x);
-        zs_json_free(crs);
-        close_store(&s);
-    }
-}
-
 /* Arrays beside or below that use a variable of `a`, or may. */
 static const struct {
     const char *path, *shape, *dims, *attributes;
@@ -180,19 +154,6 @@ static void test_what_other_arrays_use_stays(void)
         }
         close_store(&s);
     }
-}
-
-static void test_georeferencing_of_others_cannot_be_unset(void)
-{
-    struct geo_store s = {0};
-    struct zs_error err = {""};
-    const struct zs_georef_update none = {.keeps_srs = true};
-    bool is_aside;
-    put_cf(&s, true);
-    const struct zs_node *node = open_node(&s, "a");
-    CHECK(zs_update_georefs(s.h, &node, &yx, 1, &none, &is_aside, &err) == ZS_UNSUPPORTED);
-    CHECK_CONTAINS(err.message, "declare another");
-    close_store(&s);
 }
 
 static void test_group_entries_and_levels_follow(void)
@@ -357,101 +318,52 @@ static void test_array_without_dimension_names_gets_none(void)
 static void test_nodata_and_metadata(void)
 {
     static const char *const paths[] = {"g", "g/a"};
+    const char *const metadata[] = {"n=1.50", "list=[1,2]", "new=v", "units=km", NULL};
+    const int16_t value = -7;
+    struct zs_band_properties wanted = {.has_nodata = true, .scale = 1};
     struct geo_store s = {0};
     struct zs_error err = {""};
-    struct zs_band_properties m;
-    put_group(&s, "", "{'title':'old'}");
+    memcpy(wanted.nodata, &value, sizeof value);
+    put_group(&s, "", "{}");
     put_group(&s, "g", "{}");
     put_array(&s, "g/a", "[10,20]", "['y','x']", "int16", "0",
               "{'n':1.50,'list':[1,2],'gone':'x','long_name':'L','units':'m'}");
     consolidate(&s, paths, 2);
     const struct zs_node *a = open_node(&s, "g/a");
-    const int16_t value = -7;
-    struct zs_band_properties wanted = {.has_nodata = true, .scale = 1};
-    memcpy(wanted.nodata, &value, sizeof value);
-    const char *const metadata[] = {"n=1.50", "list=[1,2]", "new=v", "units=km", NULL};
     check_ok(zs_update_bands(s.h, a, yx, &wanted, 1, ZS_BAND_NODATA, &err), &err);
     check_ok(zs_update_metadata(s.h, a, metadata, &err), &err);
-    const char *const title[] = {"title=new", NULL};
-    check_ok(zs_update_metadata(s.h, open_node(&s, ""), title, &err), &err);
     check_ok(zs_hierarchy_flush(s.h, &err), &err);
     for (int i = 0; i < 2; i++) {
         struct zs_hierarchy *h = reopen(&s, i == 1);
         const struct zs_node *node;
         check_ok(zs_hierarchy_node(h, "g/a", &node, &err), &err);
-        CHECK(zs_json_get(node->attributes, "gone") == NULL && zs_json_get(node->attributes, "long_name") != NULL);
-        CHECK(zs_json_equals(zs_json_get(node->attributes, "units"), "m"));
-        CHECK(zs_json_equals(zs_json_get(node->attributes, "new"), "v"));
-        const char *token = "";
-        CHECK(zs_json_number(zs_json_get(node->attributes, "n"), &token));
-        CHECK_EQ_STR(token, "1.50");
-        CHECK(zs_json_is_array(zs_json_get(node->attributes, "list")));
-        check_ok(zs_band_properties_read(node, &m, &err), &err);
-        int16_t nodata = 0;
-        memcpy(&nodata, m.nodata, sizeof nodata);
-        CHECK(m.has_nodata && nodata == -7);
-        zs_band_properties_clear(&m);
-        check_ok(zs_hierarchy_node(h, "", &node, &err), &err);
-        CHECK(zs_json_equals(zs_json_get(node->attributes, "title"), "new"));
+        char *text = zs_json_print(node->attributes);
+        CHECK_EQ_STR(text, "{\"n\":1.50,\"list\":[1,2],\"long_name\":\"L\",\"units\":\"m\",\"_FillValue\":-7,"
+                           "\"new\":\"v\",\"gdal:metadata\":{\"units\":\"km\"}}");
+        free(text);
         zs_hierarchy_free(h);
     }
     close_store(&s);
 }
 
-static void test_attributes_that_are_newer_than_consolidated_metadata_stay(void)
+static void test_overviews_of_a_root_array_are_refused_with_a_way_out(void)
 {
-    static const char *const paths[] = {"g", "g/a"};
     struct geo_store s = {0};
     struct zs_error err = {""};
-    put_group(&s, "", "{}");
-    put_group(&s, "g", "{}");
-    put_array(&s, "g/a", "[10,20]", "['y','x']", "uint8", "0", "{'old':'1','gone':'1','taken':'1','number':1.50}");
-    consolidate(&s, paths, 2);
-    const struct zs_node *a = open_node(&s, "g/a");
-    /* Another program writes to the array's own file, as zarr-python does. */
-    put_array(&s, "g/a", "[10,20]", "['y','x']", "uint8", "0",
-              "{'old':'2','taken':'1','number':1.50,'theirs':{'b':2}}");
-    const char *const metadata[] = {"old=1", "gone=1", "number=1.50", "new=v", NULL};
-    check_ok(zs_update_metadata(s.h, a, metadata, &err), &err);
-    check_ok(zs_hierarchy_flush(s.h, &err), &err);
-    zs_json *root = document(&s, "zarr.json"), *own = document(&s, "g/a/zarr.json");
-    const zs_json *inlined = zs_json_get(zs_json_get(zs_json_get(root, "consolidated_metadata"), "metadata"), "g/a");
-    char *text = zs_json_print(zs_json_get(own, "attributes"));
-    CHECK_EQ_STR(text, "{\"old\":\"2\",\"number\":1.50,\"theirs\":{\"b\":2},\"new\":\"v\"}");
-    CHECK(zs_json_is_same(zs_json_get(own, "attributes"), zs_json_get(inlined, "attributes")));
-    free(text);
-    zs_json_free(root);
-    zs_json_free(own);
-    close_store(&s);
-}
-
-static void test_node_replaced_meanwhile_is_not_edited(void)
-{
-    static const char *const paths[] = {"a"};
-    struct geo_store s = {0};
-    struct zs_error err = {""};
-    put_group(&s, "", "{}");
-    put_array(&s, "a", "[10,20]", "['y','x']", "uint8", "0", "{}");
-    consolidate(&s, paths, 1);
-    const struct zs_node *a = open_node(&s, "a");
-    put_group(&s, "a", "{'theirs':1}");
-    const char *const metadata[] = {"new=v", NULL};
-    check_ok(zs_update_metadata(s.h, a, metadata, &err), &err);
-    CHECK(zs_hierarchy_flush(s.h, &err) == ZS_INVALID);
-    CHECK_CONTAINS(err.message, "/a: another writer put something else there");
-    zs_json *own = document(&s, "a/zarr.json");
-    CHECK(zs_json_get(zs_json_get(own, "attributes"), "theirs") != NULL &&
-          zs_json_equals(zs_json_get(own, "node_type"), "group"));
-    zs_json_free(own);
+    struct zs_overviews *o = NULL;
+    const int factors[] = {2};
+    put_array(&s, "", "[20,30]", "['y','x']", "uint8", "0", "{}");
+    CHECK(zs_overviews_create((open_node(&s, ""), s.h), open_node(&s, ""), yx, factors, 1, NULL, 0, NULL, &o, &err) ==
+          ZS_ARGUMENT);
+    CHECK_CONTAINS(err.message, "root of its store");
+    CHECK_CONTAINS(err.message, "gdal_translate -of ShardedZarr");
     close_store(&s);
 }
 
 int main(void)
 {
     RUN(test_bare_array_gets_all_conventions);
-    RUN(test_own_variables_are_written_anew);
     RUN(test_what_other_arrays_use_stays);
-    RUN(test_georeferencing_of_others_cannot_be_unset);
     RUN(test_group_entries_and_levels_follow);
     RUN(test_a_crs_leaves_coordinates_of_the_array_and_its_overviews);
     RUN(test_a_crs_keeps_the_geotransform_of_a_grid_mapping);
@@ -459,7 +371,6 @@ int main(void)
     RUN(test_kilometres_stay_kilometres);
     RUN(test_array_without_dimension_names_gets_none);
     RUN(test_nodata_and_metadata);
-    RUN(test_attributes_that_are_newer_than_consolidated_metadata_stay);
-    RUN(test_node_replaced_meanwhile_is_not_edited);
+    RUN(test_overviews_of_a_root_array_are_refused_with_a_way_out);
     return check_result();
 }

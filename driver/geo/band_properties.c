@@ -373,7 +373,6 @@ const struct zs_band_property_row zs_band_property_rows[] = {
      "color_interpretation",
      {"COLOR_INTERPRETATION", "color_interpretation", "colour_interpretation"}},
     {ZS_BAND_COLOUR_TABLE, ZS_OF_COLOURS, AT(colour_table), 0, 0, "color_table", {"gdal:color_table"}},
-    {ZS_BAND_METADATA, ZS_OF_NAMES, AT(metadata), 0, 0, NULL, {NULL}}, /* and the domains */
 };
 
 /* The parts of a band that a row speaks of. */
@@ -453,8 +452,8 @@ bool zs_band_property_is_same(const struct zs_band_properties *a, const struct z
                               const struct zs_band_property_row *row)
 {
     const bool is_set = zs_band_property_is_set(a, row);
-    if (row->property == ZS_BAND_METADATA || is_set != zs_band_property_is_set(b, row) || !is_set)
-        return row->property != ZS_BAND_METADATA && !is_set && !zs_band_property_is_set(b, row);
+    if (!is_set || !zs_band_property_is_set(b, row))
+        return is_set == zs_band_property_is_set(b, row);
     switch (row->kind) {
     case ZS_OF_TEXT:
         return strcmp(*text_in(a, row), *text_in(b, row)) == 0;
@@ -542,8 +541,6 @@ void zs_band_property_clear(struct zs_band_properties *band, const struct zs_ban
         band->colour_count = 0;
         break;
     }
-    if (row->property == ZS_BAND_METADATA)
-        zs_domains_clear(&band->domains);
 }
 
 /* ---- All properties ---- */
@@ -553,6 +550,7 @@ enum zs_status zs_band_properties_copy(const struct zs_band_properties *properti
 {
     struct zs_band_properties c = *properties;
     bool ok = zs_domains_copy(&properties->domains, &c.domains);
+    ok = zs_names_copy((const char *const *)properties->metadata, &c.metadata) && ok;
     c.colour_table = NULL;
     if (properties->colour_table != NULL) {
         c.colour_table = zs_calloc(properties->colour_count, sizeof *c.colour_table);
@@ -579,6 +577,8 @@ void zs_band_properties_clear(struct zs_band_properties *properties)
 {
     for (size_t i = 0; i < ZS_BAND_PROPERTY_COUNT; i++)
         zs_band_property_clear(properties, &zs_band_property_rows[i]);
+    zs_names_free(properties->metadata);
+    zs_domains_clear(&properties->domains);
     memset(properties, 0, sizeof *properties);
 }
 

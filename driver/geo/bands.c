@@ -20,7 +20,7 @@ static bool take_entry(const zs_json *entry, const struct zs_dtype *dtype, struc
     bool ok = true;
     for (size_t i = 0; i < ZS_BAND_PROPERTY_COUNT && ok; i++) {
         const struct zs_band_property_row *row = &zs_band_property_rows[i];
-        const zs_json *member = row->member != NULL ? zs_json_get(entry, row->member) : NULL;
+        const zs_json *member = zs_json_get(entry, row->member);
         if (member != NULL && zs_json_typeof(member) == ZS_JSON_NULL)
             zs_band_property_clear(band, row);
         else if (member != NULL)
@@ -104,7 +104,7 @@ static bool change_entry(zs_json *entry, const struct change *change, const stru
     bool ok = true;
     for (size_t i = 0; i < ZS_BAND_PROPERTY_COUNT && ok; i++) {
         const struct zs_band_property_row *row = &zs_band_property_rows[i];
-        if ((change->which & row->property) == 0 || row->member == NULL)
+        if ((change->which & row->property) == 0)
             continue;
         zs_json_remove(entry, row->member);
         const bool is_declared = (row->property != ZS_BAND_NODATA || change->knows_nodata) &&

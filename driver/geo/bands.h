@@ -195,15 +195,15 @@ struct zs_band_property_row {
     enum zs_band_property_kind kind;
     size_t at, has;            /* offsets in struct zs_band_properties: of the value, and of the flag that it is set */
     double absent;             /* the number where it is not set */
-    const char *member;        /* member of a band's entry in gdal:bands; NULL where the entry has several */
+    const char *member;        /* of a band's entry in gdal:bands */
     const char *attributes[4]; /* attributes of an array, for all its bands, NULL-terminated; the first is the one
                                   that is written. None where the property has a writer of its own */
 };
-#define ZS_BAND_PROPERTY_COUNT 9
+#define ZS_BAND_PROPERTY_COUNT 8 /* all but metadata */
 extern const struct zs_band_property_row zs_band_property_rows[ZS_BAND_PROPERTY_COUNT];
 
 bool zs_band_property_is_set(const struct zs_band_properties *band, const struct zs_band_property_row *row);
-/* Both set and equal, or neither is set. Metadata are each band's own, never the same. */
+/* Both set and equal, or neither is set. */
 bool zs_band_property_is_same(const struct zs_band_properties *a, const struct zs_band_properties *b,
                               const struct zs_band_property_row *row);
 /* Sets the property to a member's value, as zs_band_property_put() writes it. An odd member changes nothing (an odd

@@ -30,22 +30,6 @@ static char *product_of(const char *path)
     return NULL;
 }
 
-static enum zs_status find(struct zs_hierarchy *hierarchy, const char *product, const char *name,
-                           const struct zs_node **node, struct zs_error *err)
-{
-    char *path = zs_format("conditions/gcp/%s", name);
-    enum zs_status status =
-        path != NULL ? zs_hierarchy_node_at(hierarchy, product, path, node, err) : zs_fail_memory(err);
-    free(path);
-    if (zs_is_no_node(status)) {
-        *node = NULL;
-        status = ZS_OK;
-    }
-    if (status == ZS_OK && *node != NULL && (*node)->array == NULL)
-        *node = NULL;
-    return status;
-}
-
 /* Dimension of `of` that has the name and length of a dimension of `node`; -1 where there is none. */
 static int same_dimension(const struct zs_node *of, const struct zs_node *node, int dim)
 {
@@ -122,13 +106,19 @@ static enum zs_status read_product(struct zs_hierarchy *hierarchy, const struct 
 {
     struct variable all[VARIABLES] = {{NULL, NULL, {0}}};
     bool is_whole = false;
-    enum zs_status status = ZS_OK;
+    const size_t failures = zs_hierarchy_failures(hierarchy);
     char *product = product_of(node->path);
     if (product == NULL)
         return ZS_OK;
-    for (int i = 0; i < VARIABLES && status == ZS_OK && (i == 0 || all[LATITUDE].node != NULL); i++)
-        status = find(hierarchy, product, names[i], &all[i].node, err);
+    char *end = zs_path_join(product, "conditions"), *group = end != NULL ? zs_path_join(end, "gcp") : NULL;
     free(product);
+    for (int i = 0; i < VARIABLES && group != NULL && (i == 0 || all[LATITUDE].node != NULL); i++) {
+        const struct zs_node *found = zs_nearest_array(hierarchy, group, end, names[i]);
+        all[i].node = found != NULL && found->array != NULL ? found : NULL;
+    }
+    enum zs_status status = group != NULL ? zs_hierarchy_check_since(hierarchy, failures, err) : zs_fail_memory(err);
+    free(end);
+    free(group);
     if (status == ZS_OK && all[LATITUDE].node != NULL)
         status = read_all(hierarchy, all, &is_whole, err);
     if (status == ZS_OK && is_whole)
