@@ -27,6 +27,20 @@ char *zs_codecs_text(const struct zs_node *node)
     return codecs != NULL ? zs_json_print(codecs) : NULL;
 }
 
+/* Length of `coordinates` without its last word, where that is the grid mapping (zs_write_grid_mapping_name() adds it);
+ * else of the whole. */
+static size_t coordinates_length(const struct zs_node *node)
+{
+    const char *mapping = zs_json_text(node->attributes, "grid_mapping", NULL);
+    const char *words = zs_json_text(node->attributes, "coordinates", "");
+    const size_t n = strlen(words), m = mapping != NULL ? strlen(mapping) : 0;
+    if (m == 0 || m > n || strcmp(words + n - m, mapping) != 0)
+        return n;
+    if (m == n)
+        return 0;
+    return words[n - m - 1] == ' ' ? n - m - 1 : n;
+}
+
 /* Whether xarray's names of dimensions are those that the array has. */
 static bool is_names_of_dimensions(const struct zs_node *node)
 {
@@ -37,13 +51,6 @@ static bool is_names_of_dimensions(const struct zs_node *node)
         same = name != NULL && zs_json_equals(zs_json_at(names, (size_t)d), name);
     }
     return same;
-}
-
-/* Whether `coordinates` names the grid mapping and nothing else (zs_write_grid_mapping_name()). */
-static bool is_mapping_alone(const struct zs_node *node)
-{
-    const char *mapping = zs_json_text(node->attributes, "grid_mapping", NULL);
-    return mapping != NULL && zs_json_equals(zs_json_get(node->attributes, "coordinates"), mapping);
 }
 
 /* Whether GDAL shows the attribute in another way: as nodata, scale, offset, unit, CRS or dimensions. */
@@ -58,7 +65,7 @@ static bool is_shown_elsewhere(const struct zs_node *node, const char *name,
            (strcmp(name, "add_offset") == 0 && properties->has_offset) ||
            (strcmp(name, "units") == 0 && properties->unit != NULL) ||
            (has_srs && (strcmp(name, "grid_mapping") == 0 || strcmp(name, "_CRS") == 0 ||
-                        (strcmp(name, "coordinates") == 0 && is_mapping_alone(node))));
+                        (strcmp(name, "coordinates") == 0 && coordinates_length(node) == 0)));
 }
 
 /* ---- Values ---- */
@@ -193,6 +200,17 @@ static bool read_attribute(const zs_json *member, struct zs_attribute *a)
     return true;
 }
 
+/* Cuts the grid mapping from `coordinates`. False without memory. */
+static bool leave_mapping_out(const struct zs_node *node, struct zs_attribute *a)
+{
+    const size_t length = coordinates_length(node);
+    if (a->kind != ZS_ATTRIBUTE_TEXT || a->is_list || length == strlen(a->texts[0]))
+        return true;
+    a->json = zs_strndup(a->texts[0], length);
+    a->texts[0] = a->json;
+    return a->json != NULL;
+}
+
 enum zs_status zs_attributes_read(const struct zs_node *node, const struct zs_band_properties *properties, bool has_srs,
                                   struct zs_attribute **attributes, size_t *count, struct zs_error *err)
 {
@@ -204,6 +222,8 @@ enum zs_status zs_attributes_read(const struct zs_node *node, const struct zs_ba
         if (properties != NULL && is_shown_elsewhere(node, name, properties, has_srs))
             continue;
         ok = read_attribute(a, &list[n++]);
+        if (ok && has_srs && strcmp(name, "coordinates") == 0)
+            ok = leave_mapping_out(node, &list[n - 1]);
     }
     if (!ok) {
         zs_attributes_free(list, n);

@@ -22,7 +22,7 @@ struct zs_attribute {
     bool is_list; /* else count is 1 */
     size_t count; /* > 0 */
     const char **texts; /* TEXT, JSON: `count` of them; the list is owned; the texts are borrowed from the node, but: */
-    char *json;         /* owned; texts[0] of JSON */
+    char *json;         /* owned; texts[0] of JSON, and of `coordinates` without the grid mapping */
     int64_t *integers;  /* INT64; UINT64 by its bits */
     double *doubles;
 };

@@ -137,16 +137,17 @@ static bool remove_others(zs_json *attributes, char *const *items)
     return true;
 }
 
-/* Writes an item as an attribute, where its name is free; *is_aside: where it is not. */
+/* Writes an item as an attribute, where its name is free; *is_aside: where it is not, or was not. */
 static bool write_item(zs_json *attributes, const char *item, bool replaces, bool *is_aside)
 {
+    const zs_json *aside = zs_json_get(attributes, ZS_ITEMS_ATTRIBUTE);
     char *name;
     const char *value;
     bool ok = zs_item_split(item, &name, &value);
     *is_aside = false;
     if (name != NULL && !is_item_of(attributes, name, item)) {
         const zs_json *old = zs_json_get(attributes, name);
-        *is_aside = zs_is_convention_attribute(name) ||
+        *is_aside = zs_is_convention_attribute(name) || zs_json_get(aside, name) != NULL ||
                     (old != NULL && !(replaces && zs_json_typeof(old) == ZS_JSON_STRING));
         ok = *is_aside || zs_json_set_string(attributes, name, value);
     }
