@@ -25,8 +25,8 @@ while read -r room most; do
 done <<END
 gdal 17418
 validate 1219
-raster 5189
-geo 8523
+raster 5004
+geo 8228
 array 5537
 shard 1758
 icechunk 1789
