@@ -129,10 +129,9 @@ static struct zs_shard_list *list_shards(const struct zs_array *array, uint64_t 
     struct zs_error ignored;
     struct zs_shard_list *list = NULL;
     const int64_t began = (int64_t)time(NULL);
-    char *folder = zs_chunk_folder(array->meta, array->node->path);
-    struct listing listing = {.array = array, .folder = folder, .most = most, .each = most_requests(array)};
+    struct listing listing = {.array = array, .folder = array->node->path, .most = most, .each = most_requests(array)};
     (void)pthread_mutex_init(&listing.lock, NULL);
-    if (folder != NULL && list_levels(&listing, &ignored) == ZS_OK)
+    if (list_levels(&listing, &ignored) == ZS_OK)
         list = malloc(sizeof *list + listing.count * sizeof *listing.numbers);
     if (list != NULL) {
         *list = (struct zs_shard_list){.made = began, .until = (int64_t)time(NULL) + LIFETIME, .count = listing.count};
@@ -144,7 +143,6 @@ static struct zs_shard_list *list_shards(const struct zs_array *array, uint64_t 
     *cost = listing.cost;
     zs_names_free(listing.below.list);
     free(listing.numbers);
-    free(folder);
     return list;
 }
 

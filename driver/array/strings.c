@@ -133,7 +133,6 @@ static enum zs_status take_meta(struct texts *texts, size_t most, struct zs_erro
     uint64_t all;
     ZS_TRY(zs_array_meta_parse(texts->node.document, ZS_META_TEXT, &texts->node.array, err));
     struct zs_array_meta *meta = texts->node.array;
-    meta->is_draft = texts->node.is_draft;
     meta->dtype.text_most = (size_t)zs_min_u64(most, INT32_MAX);
     if (!zs_product_u64(meta->shape, meta->ndim, &all) || !zs_mul_u64(all, meta->dtype.text_size, &all))
         return zs_fail(err, ZS_INVALID, "expected text of fewer than 2^64 bytes");

@@ -429,9 +429,6 @@ enum zs_status zs_array_write_windows(struct zs_array *array, const struct zs_wi
     if (convert == NULL && item_size != array->meta->dtype.size)
         return zs_fail(err, ZS_ARGUMENT, "item_size: expected the array's %zu bytes, found %zu",
                        array->meta->dtype.size, item_size);
-    if (array->meta->is_draft)
-        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: an array of the 2022 draft of Zarr v3 is only read",
-                       array->store->root, array->node->key);
     struct zs_pending *pending;
     zs_array_lock(array, false);
     enum zs_status status = zs_pending_get(array, &pending, err);

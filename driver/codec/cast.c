@@ -236,18 +236,29 @@ static bool convert(enum zs_data_type from, enum zs_data_type to, size_t n, cons
     }
 }
 
+/* Replaces the elements that are mapped; the first that matches counts. */
+static void put_mapped(const struct zs_cast *cast, size_t n, const unsigned char *src, unsigned char *dst)
+{
+    const struct format *from = format_of(cast->from), *to = format_of(cast->to);
+    for (size_t k = cast->map_count; k-- > 0;)
+        for (size_t i = 0; i < n; i++)
+            if (is_same(from, src + i * (size_t)from->size, cast->map[k].from))
+                memcpy(dst + i * (size_t)to->size, cast->map[k].to, (size_t)to->size);
+}
+
 /* False: not done. */
 static bool cast_quickly(const struct zs_cast *cast, size_t n, const void *src, void *dst)
 {
     const struct format *from = format_of(cast->from), *to = format_of(cast->to);
-    if (cast->map_count > 0)
-        return false;
-    if (cast->from == cast->to) {
+    if (cast->map_count > 0 && src == dst)
+        return false; /* what is mapped would be overwritten before it is looked for */
+    if (cast->from == cast->to)
         memmove(dst, src, n * (size_t)from->size);
-        return true;
-    }
-    return (is_exact(from, to) || (!from->is_float && to->is_float && cast->rounding == ZS_NEAREST_EVEN)) &&
-           convert(cast->from, cast->to, n, src, dst);
+    else if ((!is_exact(from, to) && (from->is_float || !to->is_float || cast->rounding != ZS_NEAREST_EVEN)) ||
+             !convert(cast->from, cast->to, n, src, dst))
+        return false;
+    put_mapped(cast, n, src, dst);
+    return true;
 }
 
 enum zs_status zs_cast_elements(const struct zs_cast *cast, size_t n, const void *src, void *dst, struct zs_error *err)

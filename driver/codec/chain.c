@@ -229,7 +229,6 @@ static enum zs_status compile_level(const zs_json *codecs, const struct zs_array
         !zs_mul_u64(level->decoded_size, dtype->size, &level->decoded_size))
         return zs_fail(err, ZS_INVALID, "chunk_shape: the size of a chunk does not fit 64 bits");
     if (!level->is_shard) {
-        level->lookup = zs_lookup_create(level->stages, level->stage_count);
         level->keeps_fill = zs_level_keeps_element(level, meta->fill_value);
         for (int i = 0; i < level->stage_count; i++)
             if (level->stages[i].codec->encode_array == NULL && level->stages[i].codec->pack == NULL)
@@ -313,7 +312,6 @@ void zs_level_resize(const struct zs_level *level, const uint64_t *shape, struct
 void zs_chain_clear(struct zs_chain *chain)
 {
     for (int i = 0; i < ZS_MAX_LEVELS; i++) {
-        zs_lookup_free(chain->levels[i].lookup);
         clear_stages(chain->levels[i].stages, chain->levels[i].stage_count);
         clear_stages(chain->levels[i].bytes_codecs, chain->levels[i].bytes_codec_count);
     }
@@ -352,12 +350,6 @@ static enum zs_status decode_bytes(const struct zs_level *level, struct zs_scrat
     return zs_bytes_decode(level->bytes_codecs, level->bytes_codec_count, scratch, src, n, dst, stored, err);
 }
 
-/* Whether n elements are to be looked up. */
-static bool has_table(const struct zs_level *level, size_t n)
-{
-    return level->lookup != NULL && zs_lookup_is_ready(level->lookup, level->stages, level->stage_count, n);
-}
-
 enum zs_status zs_chunk_decode(const struct zs_level *level, struct zs_scratch *scratch, const void *src, size_t n,
                                void *dst, struct zs_error *err)
 {
@@ -366,10 +358,7 @@ enum zs_status zs_chunk_decode(const struct zs_level *level, struct zs_scratch *
     if (zs_chunk_is_packed(level))
         return decode_packed(level, scratch, src, n, dst, err);
     ZS_TRY(decode_bytes(level, scratch, src, n, dst, &data, err));
-    if (!has_table(level, count))
-        return zs_stages_decode(level->stages, level->stage_count, count, scratch, data, dst, err);
-    zs_lookup_decode(level->lookup, count, data, dst);
-    return ZS_OK;
+    return zs_stages_decode(level->stages, level->stage_count, count, scratch, data, dst, err);
 }
 
 bool zs_chunk_is_plain(const struct zs_level *level, const void *src, size_t n)
@@ -437,10 +426,7 @@ enum zs_status zs_chunk_decode_block(const struct zs_level *level, struct zs_scr
             memcpy(dst, data, size);
         return ZS_OK;
     }
-    if (!has_table(level, n))
-        return zs_stages_decode_elements(level->stages, level->stage_count, n, data, dst, err);
-    zs_lookup_decode(level->lookup, n, data, dst);
-    return ZS_OK;
+    return zs_stages_decode_elements(level->stages, level->stage_count, n, data, dst, err);
 }
 
 static enum zs_status check_writable(const struct zs_level *level, struct zs_error *err)

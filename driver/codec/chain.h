@@ -36,7 +36,6 @@ struct zs_level {
     /* from the array's elements to the bytes that bytes_codecs receive; those that change nothing are left out */
     struct zs_stage *stages;
     int stage_count;
-    struct zs_lookup *lookup; /* the stages as a table, or NULL */
     bool keeps_fill;          /* the stages give the fill value back as it was; else the array cannot be written */
     const char *only_read;    /* the codec among the stages that does not encode, or NULL */
     size_t item_size;

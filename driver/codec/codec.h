@@ -7,7 +7,6 @@
 #include "zarr/dtype.h"
 #include "zarr/json.h"
 
-struct zs_lookup;
 struct zs_codec;
 struct zs_level;
 
@@ -279,23 +278,6 @@ enum zs_status zs_bytes_encode(const struct zs_stage *codecs, int count, struct 
 
 /* Most bytes that `n` bytes may be encoded to by a chain of known codecs. Bounds intermediate results. */
 size_t zs_bytes_bound(size_t n);
-
-/* ---- Elementwise stages as a table (stages.c): what they make of stored elements of one or two bytes. There are
- * 65,536 of these at most, and looking one up is cheaper than a cast, a division and a comparison. The stages fill the
- * table themselves. ---- */
-
-/* Creates an empty table for these stages. NULL where a table is of no use (larger elements, stages that are not
- * elementwise or only swap bytes) or without memory: then the stages do the work. */
-struct zs_lookup *zs_lookup_create(const struct zs_stage *stages, int count);
-void zs_lookup_free(struct zs_lookup *lookup); /* NULL is allowed */
-
-/* Whether the table can be used for n more elements. It is filled, by one thread, when more elements were asked for
- * than it has; never where the stages refuse one of its values. Thread-safe. */
-bool zs_lookup_is_ready(struct zs_lookup *lookup, const struct zs_stage *stages, int count, size_t n);
-
-/* Decodes n stored elements as zs_stages_decode() would, by a table that is ready. Neither src nor dst need be aligned;
- * src may be dst where zs_stages_keep_size(). */
-void zs_lookup_decode(struct zs_lookup *lookup, size_t n, const void *src, void *dst);
 
 /* ---- What codecs share ---- */
 

@@ -327,28 +327,15 @@ static enum zs_status ice_list(struct zs_store *store, const char *prefix, char 
                    prefix);
 }
 
-static enum zs_status ice_locate(struct zs_store *store, const char *key, struct zs_store **where, char **inner,
-                                 uint64_t *offset, struct zs_error *err)
-{
-    struct ice_object *o;
-    ZS_TRY(make_object(store, key, &o, err));
-    *where = o->key != NULL ? store->inner : store;
-    *offset = o->offset;
-    *inner = o->key;
-    o->key = NULL;
-    ice_close(&o->base);
-    return ZS_OK;
-}
-
 /* Forgets the first and last bytes of a chunk, which were found broken. */
 static void ice_forget(struct zs_store *store, const char *key)
 {
-    struct zs_store *where;
-    char *inner = NULL;
-    uint64_t offset;
-    if (store->is_remote && ice_locate(store, key, &where, &inner, &offset, NULL) == ZS_OK && inner != NULL)
-        zs_store_forget(where, inner);
-    free(inner);
+    struct ice_object *o;
+    if (!store->is_remote || make_object(store, key, &o, NULL) != ZS_OK)
+        return;
+    if (o->key != NULL)
+        zs_store_forget(store->inner, o->key);
+    ice_close(&o->base);
 }
 
 /* Frees everything but the store that it stands before. */
@@ -375,8 +362,7 @@ static const struct zs_store_ops ops = {.open = ice_open,
                                         .close = ice_close,
                                         .list = ice_list,
                                         .free = ice_free,
-                                        .forget = ice_forget,
-                                        .locate = ice_locate};
+                                        .forget = ice_forget};
 
 char **zs_icechunk_describe(const struct zs_store *store)
 {

@@ -128,12 +128,12 @@ static enum zs_status check_node(struct zs_check *check, const struct zs_node *n
     if (node->is_implicit)
         zs_report(check, ZS_SEVERITY_WARNING, node->path, "folder with nodes below it",
                   "a zarr.json that makes it a group", "none");
-    else if (!node->is_draft)
+    else if (!zs_hierarchy_is_draft(check->hierarchy))
         zs_check_document(check, node);
     if (node->type == ZS_NODE_ARRAY)
         return check_array(check, node, err);
     check->summary->groups += !node->is_implicit;
-    if (node->is_draft)
+    if (zs_hierarchy_is_draft(check->hierarchy))
         return ZS_OK;
     ZS_TRY(zs_check_consolidated(check, node, err));
     zs_check_levels(check, node);

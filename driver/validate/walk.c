@@ -135,11 +135,9 @@ static enum zs_status take_object(struct zs_check *check, struct zs_checked_arra
 /* Whether chunks may lie below the folder `name`, itself `depth` folders below an array. */
 static bool may_hold_chunks(const struct zs_array_meta *meta, const char *name, int depth)
 {
-    const bool is_c = depth == 0 && !meta->key_is_v2 && !meta->is_draft, has_c = depth == 0 && meta->is_draft;
-    const char *number = name + (has_c && name[0] == 'c');
-    const size_t digits = strspn(number, "0123456789");
+    const size_t digits = strspn(name, "0123456789");
     return meta->key_separator == '/' && depth < meta->ndim &&
-           (is_c ? strcmp(name, "c/") == 0 : digits > 0 && digits + 1 == strlen(number) && has_c == (name[0] == 'c'));
+           (depth == 0 && !meta->key_is_v2 ? strcmp(name, "c/") == 0 : digits > 0 && digits + 1 == strlen(name));
 }
 
 static enum zs_status list_objects(struct zs_check *check, struct zs_checked_array *array, const char *path,
@@ -169,7 +167,9 @@ static enum zs_status list_objects(struct zs_check *check, struct zs_checked_arr
 enum zs_status zs_checked_array_open(struct zs_check *check, const struct zs_node *node,
                                      struct zs_checked_array *array, struct zs_error *err)
 {
-    *array = (struct zs_checked_array){.node = node, .is_listed = check->is_listed};
+    /* of the draft only nodes are listed */
+    const bool is_listed = check->is_listed && !zs_hierarchy_is_draft(check->hierarchy);
+    *array = (struct zs_checked_array){.node = node, .is_listed = is_listed};
     enum zs_status status = zs_chain_compile(node->array, &array->chain, err);
     if (status == ZS_OK)
         status = zs_grid_init(&array->grid, node->array, &array->chain, err);
@@ -178,13 +178,10 @@ enum zs_status zs_checked_array_open(struct zs_check *check, const struct zs_nod
         return zs_report_failure(check, node->key, status, err);
     }
     (void)zs_product_u64(array->grid.count[0], node->array->ndim, &array->grid_count); /* it fits: zs_grid_init() */
-    if (!check->is_listed || check->options->metadata_only)
+    if (!is_listed || check->options->metadata_only)
         return ZS_OK;
-    char *folder = zs_chunk_folder(node->array, node->path);
-    const size_t n = folder != NULL ? strlen(folder) : 0;
-    status = folder != NULL ? list_objects(check, array, folder, n + (n > 0), 0, err) : zs_fail_memory(err);
-    free(folder);
-    return status;
+    const size_t n = strlen(node->path);
+    return list_objects(check, array, node->path, n + (n > 0), 0, err);
 }
 
 void zs_checked_array_clear(struct zs_checked_array *array)

@@ -1,5 +1,6 @@
-/* Stores of the draft: keys of documents, and their translation, which is put together as text. Sources: the draft's
- * text of 2022, and its two writers, GDAL 3.6 and zarr-python 2.18. */
+/* Stores of the draft: a store before them, whose documents are translations, put together as text, and whose keys of
+ * chunks are those of the final specification. Sources: the draft's text of 2022, and its two writers, GDAL 3.6 and
+ * zarr-python 2.18. */
 #include "zarr/draft.h"
 
 #include <inttypes.h>
@@ -9,68 +10,45 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/memory.h"
 #include "zarr/document.h"
 #include "zarr/name.h"
 
 #define META "meta/root"
+#define DATA "data/root"
 #define SHARDING "/storage_transformers/sharding/"
 /* Longest piece of a translation that is put at once. */
 #define MAX_PIECE 256
 
-static const char *const kinds[] = {".array", ".group"};
-
-static const char *text_of(const zs_json *node)
-{
-    const char *text;
-    return zs_json_string(node, &text) ? text : "(no string)";
-}
+static const char array_kind[] = ".array.json", group_kind[] = ".group.json";
 
 /* ZS_UNSUPPORTED for an extension that must be understood: none is known. */
 static enum zs_status check_extensions(const zs_json *draft, struct zs_error *err)
 {
-    const zs_json *list = zs_json_get(draft, "extensions");
-    if (zs_json_typeof(list) != ZS_JSON_NULL && !zs_json_is_array(list))
-        return zs_fail_found(err, ZS_INVALID, list, "extensions: expected an array");
-    for (const zs_json *e = zs_json_first(list); e != NULL; e = zs_json_next(e)) {
+    for (const zs_json *e = zs_json_first(zs_json_get(draft, "extensions")); e != NULL; e = zs_json_next(e)) {
         bool must_understand = true;
         (void)zs_json_bool(zs_json_get(e, "must_understand"), &must_understand);
         if (must_understand)
             return zs_fail(err, ZS_UNSUPPORTED, "extension \"%.100s\" must be understood and is not known",
-                           text_of(zs_json_get(e, "extension")));
+                           zs_json_text(e, "extension", "(no string)"));
     }
     return ZS_OK;
 }
 
-/* ---- The entry point ---- */
-
 bool zs_draft_is_entry(const zs_json *document)
 {
-    const char *format = NULL;
-    return zs_json_string(zs_json_get(document, "zarr_format"), &format) && strstr(format, ZS_DRAFT_FORMAT) != NULL;
+    return strstr(zs_json_text(document, "zarr_format", ""), ZS_DRAFT_FORMAT) != NULL;
 }
 
-enum zs_status zs_draft_parse(const zs_json *entry, struct zs_draft *draft, struct zs_error *err)
+static enum zs_status check_entry(const zs_json *entry, struct zs_error *err)
 {
-    const zs_json *encoding = zs_json_get(entry, "metadata_encoding"),
-                  *given = zs_json_get(entry, "metadata_key_suffix");
-    const char *name = NULL, *suffix = ".json";
-    (void)zs_json_string(encoding, &name);
-    if (zs_json_typeof(encoding) != ZS_JSON_NULL && (name == NULL || strstr(name, ZS_DRAFT_FORMAT) == NULL))
+    const char *encoding = zs_json_text(entry, "metadata_encoding", ZS_DRAFT_FORMAT),
+               *suffix = zs_json_text(entry, "metadata_key_suffix", ".json");
+    if (strstr(encoding, ZS_DRAFT_FORMAT) == NULL)
         return zs_fail(err, ZS_UNSUPPORTED,
-                       "metadata_encoding: expected \"https://" ZS_DRAFT_FORMAT "\", found \"%.100s\"",
-                       name != NULL ? name : "(no string)");
-    if (zs_json_typeof(given) != ZS_JSON_NULL && !zs_json_string(given, &suffix))
-        return zs_fail_found(err, ZS_INVALID, given, "metadata_key_suffix: expected a string");
-    const size_t n = strlen(suffix);
-    if (n > ZS_DRAFT_MAX_SUFFIX || (n > 0 && (suffix[0] != '.' || !zs_is_inside_name(suffix))))
-        return zs_fail(
-            err, ZS_INVALID,
-            "metadata_key_suffix: expected the ending of a name, of at most %d bytes, as \".json\", found \"%.100s\"",
-            ZS_DRAFT_MAX_SUFFIX, suffix);
-    ZS_TRY(check_extensions(entry, err));
-    memcpy(draft->suffix, suffix, n + 1);
-    return ZS_OK;
+                       "metadata_encoding: expected \"https://" ZS_DRAFT_FORMAT "\", found \"%.100s\"", encoding);
+    if (strcmp(suffix, ".json") != 0)
+        return zs_fail(err, ZS_UNSUPPORTED, "metadata_key_suffix: expected \".json\", found \"%.100s\"", suffix);
+    return check_extensions(entry, err);
 }
 
 /* ---- Translations of arrays ---- */
@@ -169,13 +147,11 @@ static enum zs_status translate_type(struct translation *t, struct zs_error *err
     const zs_json *given = zs_json_get(t->draft, "data_type");
     if (given == NULL)
         return zs_fail(err, ZS_INVALID, "data_type is missing");
-    if (put_type(t, text_of(zs_json_is_object(given) ? zs_json_get(given, "type") : given)) ||
-        put_type(t, zs_json_text(given, "fallback", "")))
+    const char *name = zs_json_is_object(given) ? zs_json_text(given, "type", "")
+                                                : zs_json_text(t->draft, "data_type", "");
+    if (put_type(t, name) || put_type(t, zs_json_text(given, "fallback", "")))
         return ZS_OK;
-    char *text = zs_json_print(given);
-    (void)zs_fail(err, ZS_UNSUPPORTED, "data_type %.200s is not supported", text != NULL ? text : "?");
-    free(text);
-    return ZS_UNSUPPORTED;
+    return zs_fail_found(err, ZS_UNSUPPORTED, given, "data_type: expected one that is supported");
 }
 
 /* ---- Chunks and shards ---- */
@@ -194,16 +170,14 @@ static enum zs_status read_transformers(struct translation *t, struct zs_error *
     static const char *const known[] = {"chunks_per_shard", NULL};
     const zs_json *list = zs_json_get(t->draft, "storage_transformers"), *first = zs_json_first(list);
     const zs_json *configuration = zs_json_get(first, "configuration");
-    if (zs_json_typeof(list) != ZS_JSON_NULL && !zs_json_is_array(list))
-        return zs_fail_found(err, ZS_INVALID, list, "storage_transformers: expected an array");
     if (first == NULL)
         return ZS_OK;
-    const char *name = text_of(zs_json_get(first, "extension"));
-    if (strstr(name, SHARDING) == NULL || !zs_json_equals(zs_json_get(first, "type"), "indexed"))
-        return zs_fail(err, ZS_UNSUPPORTED, "storage transformer \"%.100s\" of type \"%.40s\" is not supported", name,
-                       text_of(zs_json_get(first, "type")));
-    if (zs_json_size(list) > 1)
-        return zs_fail(err, ZS_UNSUPPORTED, "storage_transformers: expected one, found %zu", zs_json_size(list));
+    const char *name = zs_json_text(first, "extension", "(no string)"), *type = zs_json_text(first, "type", "");
+    if (strstr(name, SHARDING) == NULL || strcmp(type, "indexed") != 0 || zs_json_next(first) != NULL)
+        return zs_fail(err, ZS_UNSUPPORTED,
+                       "storage_transformers: expected one, of sharding and the type \"indexed\", found %zu, the first "
+                       "\"%.100s\" of type \"%.40s\"",
+                       zs_json_size(list), name, type);
     const enum zs_status status = zs_members_check(configuration, known, err);
     if (status != ZS_OK)
         return zs_fail_in(err, status, "storage transformer \"%.100s\"", name);
@@ -232,7 +206,7 @@ static enum zs_status translate_grid(struct translation *t, struct zs_error *err
         return zs_fail_found(err, ZS_INVALID, grid, "chunk_grid: expected an object");
     if (!zs_json_equals(zs_json_get(grid, "type"), "regular"))
         return zs_fail(err, ZS_UNSUPPORTED, "chunk_grid \"%.100s\" is not supported",
-                       text_of(zs_json_get(grid, "type")));
+                       zs_json_text(grid, "type", "(no string)"));
     const enum zs_status status = zs_members_check(grid, known, err);
     if (status != ZS_OK)
         return zs_fail_in(err, status, "chunk_grid");
@@ -256,8 +230,7 @@ static enum zs_status translate_layout(struct translation *t, struct zs_error *e
     if (layout == NULL || zs_json_equals(layout, "C"))
         return ZS_OK;
     if (!zs_json_equals(layout, "F"))
-        return zs_fail(err, ZS_UNSUPPORTED, "chunk_memory_layout: expected \"C\" or \"F\", found \"%.100s\"",
-                       text_of(layout));
+        return zs_fail_found(err, ZS_UNSUPPORTED, layout, "chunk_memory_layout: expected \"C\" or \"F\"");
     uint64_t order[ZS_MAX_NDIM];
     for (int d = 0; d < t->ndim; d++)
         order[d] = (uint64_t)(t->ndim - 1 - d);
@@ -302,7 +275,7 @@ static enum zs_status translate_filters(struct translation *t, struct zs_error *
     const zs_json *filters = zs_json_get(zs_json_get(t->draft, "attributes"), "filters");
     bool is_bytes = false;
     for (const zs_json *f = zs_json_is_array(filters) ? zs_json_first(filters) : NULL; f != NULL; f = zs_json_next(f)) {
-        const char *id = text_of(zs_json_get(f, "id"));
+        const char *id = zs_json_text(f, "id", "");
         const bool is_of_array = zs_is_one_of(id, of_arrays);
         zs_json *configuration = zs_json_copy(f);
         ZS_TRY_MEMORY(configuration, err);
@@ -330,7 +303,7 @@ static enum zs_status translate_compressor(struct translation *t, struct zs_erro
     const zs_json *compressor = zs_json_get(t->draft, "compressor");
     if (zs_json_typeof(compressor) == ZS_JSON_NULL)
         return ZS_OK;
-    const char *url = text_of(zs_json_get(compressor, "codec")), *behind = strstr(url, "/codec/");
+    const char *url = zs_json_text(compressor, "codec", ""), *behind = strstr(url, "/codec/");
     const char *name = behind != NULL ? behind + strlen("/codec/") : url;
     const size_t n = strcspn(name, "/");
     size_t i = 0;
@@ -363,7 +336,7 @@ static enum zs_status translate_codecs(struct translation *t, struct zs_error *e
 /* ---- Documents ---- */
 
 /* Unknown members are refused: the draft reserves them. */
-static enum zs_status translate_members(struct translation *t, struct zs_error *err)
+static enum zs_status translate_array(struct translation *t, struct zs_error *err)
 {
     static const char *const known[] = {
         "shape",      "data_type",  "chunk_grid",           "chunk_memory_layout", "compressor", "fill_value",
@@ -380,131 +353,189 @@ static enum zs_status translate_members(struct translation *t, struct zs_error *
     return ZS_OK;
 }
 
-/* Translates a node's document. An array that cannot be translated keeps its attributes alone, with the error in
- * `reason`. */
-static enum zs_status translate(const zs_json *draft, bool is_array, zs_json **out, struct zs_error *reason)
+/* Translates the document of a node. */
+static enum zs_status translate(const zs_json *draft, bool is_array, struct zs_buffer *text, struct zs_error *err)
 {
     struct translation t = {.draft = draft};
     const zs_json *given = zs_json_get(draft, "attributes");
-    zs_json *attributes = given != NULL ? zs_json_copy(given) : NULL;
-    if (!zs_json_is_object(draft))
-        return zs_fail_found(reason, ZS_INVALID, draft, "expected a JSON object");
-    const enum zs_status status = is_array ? translate_members(&t, reason) : ZS_OK;
-    if (status != ZS_OK)
-        t.text.size = 0;
+    zs_json *attributes = given != NULL ? zs_json_copy(given) : zs_json_new_object();
+    t.no_memory = attributes == NULL;
+    put(&t, "{\"zarr_format\":3,\"node_type\":\"%s\"", is_array ? "array" : "group");
+    const enum zs_status status = is_array ? translate_array(&t, err) : ZS_OK;
     if (is_array)
         zs_json_remove(attributes, "filters");
-    put(&t, ",\"zarr_format\":3,\"node_type\":\"%s\"", is_array ? "array" : "group");
     put_value(&t, ",\"attributes\":", attributes);
     put(&t, "}");
-    struct zs_error ignored;
-    enum zs_status parsed = ZS_NO_MEMORY;
-    if (!t.no_memory && (given == NULL || attributes != NULL)) {
-        t.text.data[0] = '{'; /* in the place of the first comma */
-        parsed = zs_json_parse((const char *)t.text.data, t.text.size, out, status == ZS_OK ? reason : &ignored);
-    }
-    zs_buffer_free(&t.text);
     zs_json_free(attributes);
-    return parsed == ZS_NO_MEMORY ? zs_fail_memory(reason) : status != ZS_OK ? status : parsed;
+    *text = t.text;
+    return status == ZS_OK && t.no_memory ? zs_fail_memory(err) : status;
 }
 
-/* ---- Nodes ---- */
+/* ---- The store ---- */
 
-static char *key_of(const struct zs_draft *draft, const char *path, const char *kind)
+struct document {
+    struct zs_object base;
+    struct zs_buffer text;
+};
+
+static char *meta_key(const char *path, size_t n, const char *kind)
 {
-    return zs_format(META "%s%s%s%s", path[0] != '\0' ? "/" : "", path, kind, draft->suffix);
+    return zs_format(META "%s%.*s%s", n > 0 ? "/" : "", (int)n, path, kind);
 }
 
-static enum zs_status create(const char *path, const char *key, const zs_json *document, bool is_array,
-                             struct zs_node **out, struct zs_error *err)
+/* Reads the document of a node whose path has n characters, and translates it. ZS_NOT_FOUND. */
+static enum zs_status read_node(struct zs_store *draft, const char *path, size_t n, bool is_array,
+                                struct zs_buffer *text, struct zs_error *err)
 {
-    struct zs_error reason = {0};
-    zs_json *translated = NULL;
-    struct zs_node *node;
-    const enum zs_status status = translate(document, is_array, &translated, &reason);
-    if (translated == NULL)
-        return zs_fail(err, status, "%s: %s", key, reason.message);
-    ZS_TRY(zs_node_create_at(path, key, translated, true, &node, err));
-    if (status != ZS_OK) { /* the node's own message is of members that the translation lacks */
-        (void)zs_fail_in(&reason, status, "%s", key);
-        const enum zs_status refused = zs_node_refuse(node, status, reason.message, err);
-        if (refused != ZS_OK) {
-            zs_node_free(node);
-            return refused;
-        }
-    }
-    node->is_draft = true;
-    if (node->array != NULL)
-        node->array->is_draft = true;
-    *out = node;
-    return ZS_OK;
-}
-
-enum zs_status zs_draft_load(const struct zs_draft *draft, struct zs_store *store, const char *path,
-                             struct zs_node **node, struct zs_error *err)
-{
-    enum zs_status status = ZS_NOT_FOUND;
-    for (size_t i = 0; i < 2 && status == ZS_NOT_FOUND; i++) {
-        zs_json *document = NULL;
-        char *key = key_of(draft, path, kinds[i]);
-        ZS_TRY_MEMORY(key, err);
-        status = zs_document_get(store, key, &document, NULL, err);
-        if (status == ZS_OK) {
-            status = create(path, key, document, i == 0, node, err);
-            if (status != ZS_OK)
-                status = zs_fail_in(err, status, "%s", store->root);
-        }
-        zs_json_free(document);
-        free(key);
-    }
+    zs_json *document = NULL;
+    char *key = meta_key(path, n, is_array ? array_kind : group_kind);
+    ZS_TRY_MEMORY(key, err);
+    enum zs_status status = zs_document_get(draft, key, &document, NULL, err);
+    if (status == ZS_OK && (status = translate(document, is_array, text, err)) != ZS_OK)
+        status = zs_fail_in(err, status, "%s/%s", draft->root, key);
+    zs_json_free(document);
+    free(key);
     return status;
 }
 
-/* Length of `name` before ".array.json" or ".group.json"; 0 where it ends in neither. */
-static size_t stem_length(const struct zs_draft *draft, const char *name)
+static enum zs_status open_document(struct zs_store *store, const char *key, struct zs_object **object,
+                                    struct zs_error *err)
 {
-    const size_t n = strlen(name), suffix = strlen(draft->suffix);
-    for (size_t i = 0; i < 2; i++) {
-        const size_t end = strlen(kinds[i]) + suffix;
-        if (n > end && strcmp(name + n - suffix, draft->suffix) == 0 &&
-            strncmp(name + n - end, kinds[i], end - suffix) == 0)
-            return n - end;
+    const char *name = strrchr(key, '/');
+    const size_t n = name != NULL ? (size_t)(name - key) : 0;
+    struct document *d = zs_calloc(1, sizeof *d);
+    ZS_TRY_MEMORY(d, err);
+    enum zs_status status = read_node(store->inner, key, n, true, &d->text, err);
+    if (status == ZS_NOT_FOUND)
+        status = read_node(store->inner, key, n, false, &d->text, err);
+    if (status == ZS_NOT_FOUND && n == 0) { /* writers leave out the root's */
+        static const char root[] = "{\"zarr_format\":3,\"node_type\":\"group\"}";
+        status = zs_buffer_append(&d->text, root, strlen(root), err);
     }
-    return 0;
+    if (status != ZS_OK) {
+        zs_buffer_free(&d->text);
+        free(d);
+        return status;
+    }
+    d->base.store = store;
+    d->base.size = d->text.size;
+    *object = &d->base;
+    return ZS_OK;
 }
 
-enum zs_status zs_draft_list(const struct zs_draft *draft, struct zs_store *store, const char *path, char ***out,
+/* The draft's key of a chunk: "a/c/0/3" and "a/c.0.3" are there "data/root/a/c0/3" and "data/root/a/c0.3". NULL without
+ * memory. */
+static char *chunk_key(const char *key)
+{
+    const char *end = key + strlen(key), *p = end;
+    while (p > key && strchr("0123456789/.", p[-1]) != NULL)
+        p--;
+    const bool has_index = p > key && p[-1] == 'c' && p < end;
+    return zs_format(DATA "/%.*s%s", (int)(p - key), key, has_index ? p + 1 : p);
+}
+
+static enum zs_status open_object(struct zs_store *store, const char *key, struct zs_first_read *first,
+                                  struct zs_object **object, struct zs_error *err)
+{
+    if (zs_is_document(key))
+        return open_document(store, key, object, err);
+    char *mapped = chunk_key(key);
+    ZS_TRY_MEMORY(mapped, err);
+    enum zs_status status = zs_object_open_first(store->inner, mapped, first, object, err);
+    const size_t n = strlen(mapped);
+    if (status == ZS_NOT_FOUND && mapped[n - 1] == 'c') { /* of a shard without dimensions */
+        char *scalar = zs_format("%s0", mapped);
+        status = scalar != NULL ? zs_object_open_first(store->inner, scalar, first, object, err) : zs_fail_memory(err);
+        free(scalar);
+    }
+    free(mapped);
+    return status;
+}
+
+static enum zs_status read_document(struct zs_object *object, uint64_t offset, size_t n, void *data,
+                                    struct zs_error *err)
+{
+    memcpy(data, ((struct document *)object)->text.data + offset, n);
+    return ZS_OK;
+}
+
+static void close_document(struct zs_object *object)
+{
+    zs_buffer_free(&((struct document *)object)->text);
+    free(object);
+}
+
+/* Whether one of the nodes on a path is an array: what is below it are chunks. */
+static bool is_in_array(struct zs_store *draft, const char *path)
+{
+    bool is_array = false;
+    for (size_t n = 0; !is_array; n += (n > 0) + strcspn(path + n + (n > 0), "/")) {
+        struct zs_object *object = NULL;
+        char *key = meta_key(path, n, array_kind);
+        is_array = key != NULL && zs_object_open(draft, key, &object, NULL) == ZS_OK;
+        zs_object_close(object);
+        free(key);
+        if (path[n] == '\0')
+            break;
+    }
+    return is_array;
+}
+
+/* Lists possible nodes. Chunks are not listed. */
+static enum zs_status list(struct zs_store *store, const char *prefix, char ***out, struct zs_error *err)
+{
+    char **found = NULL, *folder = meta_key(prefix, strlen(prefix), "");
+    struct zs_names names = {0};
+    ZS_TRY_MEMORY(folder, err);
+    enum zs_status status = is_in_array(store->inner, prefix)
+                                ? zs_fail(err, ZS_UNSUPPORTED, "%s/%s: chunks of the draft are not listed", store->root,
+                                          prefix)
+                                : zs_store_list(store->inner, folder, &found, err);
+    free(folder);
+    ZS_TRY(status);
+    for (size_t i = 0; found[i] != NULL && status == ZS_OK; i++) {
+        const size_t n = strlen(found[i]), kind = strlen(array_kind); /* both have one length */
+        const bool is_node = n > kind && (strcmp(found[i] + n - kind, array_kind) == 0 ||
+                                          strcmp(found[i] + n - kind, group_kind) == 0);
+        const size_t length = is_node ? n - kind : zs_prefix_length(found[i]);
+        char *name = length > 0 ? zs_format("%.*s/", (int)length, found[i]) : NULL;
+        if (length > 0 && (name == NULL || !zs_is_one_of(name, (const char *const *)names.list)))
+            status = zs_names_add(&names, name, err);
+        else /* a group has a document and a folder */
+            free(name);
+    }
+    zs_names_free(found);
+    return zs_names_finish(&names, status, out, err);
+}
+
+static void free_store(struct zs_store *store)
+{
+    free(store->root);
+    free(store);
+}
+
+static const struct zs_store_ops ops = {.open = open_object,
+                                        .read = read_document,
+                                        .close = close_document,
+                                        .list = list,
+                                        .free = free_store};
+
+enum zs_status zs_draft_open(struct zs_store *draft, const zs_json *entry, struct zs_store **store,
                              struct zs_error *err)
 {
-    char **names;
-    char *folder = zs_format(META "%s%s", path[0] != '\0' ? "/" : "", path);
-    ZS_TRY_MEMORY(folder, err);
-    const enum zs_status status = zs_store_list(store, folder, &names, err);
-    free(folder);
+    const enum zs_status status = check_entry(entry, err);
     if (status != ZS_OK)
-        return status;
-    size_t count = 0;
-    for (size_t i = 0; names[i] != NULL; i++) {
-        char *name = names[i];
-        const size_t n = stem_length(draft, name), length = strlen(name);
-        if (n > 0)
-            (void)snprintf(name + n, length + 1 - n, "/");
-        names[i] = NULL;
-        if (n > 0 || (length > 1 && name[length - 1] == '/'))
-            names[count++] = name;
-        else
-            free(name);
+        return zs_fail_in(err, status, "%s/zarr.json", draft->root);
+    struct zs_store *s = zs_calloc(1, sizeof *s);
+    char *root = zs_strdup(draft->root);
+    if (s == NULL || root == NULL) {
+        free(s);
+        free(root);
+        return zs_fail_memory(err);
     }
-    zs_names_sort(names);
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++) {
-        char *name = names[i];
-        names[i] = NULL;
-        if (kept > 0 && strcmp(names[kept - 1], name) == 0)
-            free(name);
-        else
-            names[kept++] = name;
-    }
-    *out = names;
+    *s = (struct zs_store){.ops = &ops, .inner = draft, .root = root, .path = draft->path};
+    s->is_remote = draft->is_remote;
+    s->read_only = "is a store of the 2022 draft of Zarr v3, which is only read";
+    *store = s;
     return ZS_OK;
 }

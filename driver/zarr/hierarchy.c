@@ -99,19 +99,12 @@ bool zs_hierarchy_name_dimensions(struct zs_hierarchy *hierarchy, struct zs_node
 
 /* ---- Nodes ---- */
 
-enum zs_status zs_hierarchy_children(struct zs_hierarchy *hierarchy, const char *path, char ***names,
-                                     struct zs_error *err)
-{
-    return hierarchy->is_draft ? zs_draft_list(&hierarchy->draft, hierarchy->store, path, names, err)
-                               : zs_store_list(hierarchy->store, path, names, err);
-}
-
 /* Returns whether a path without zarr.json is a group, since old writers left out the documents of groups: it holds
  * directories, and these are not the chunks of an array above it. */
 static bool is_implicit_group(struct zs_hierarchy *hierarchy, const char *path)
 {
     char **names;
-    if (hierarchy->store->is_remote || zs_hierarchy_children(hierarchy, path, &names, NULL) != ZS_OK)
+    if (hierarchy->store->is_remote || zs_store_list(hierarchy->store, path, &names, NULL) != ZS_OK)
         return false;
     bool has_directory = false;
     for (char **name = names; *name != NULL && !has_directory; name++)
@@ -138,8 +131,7 @@ static enum zs_status answer(const struct zs_hierarchy_entry *entry, const struc
 static enum zs_status ask(struct zs_hierarchy *hierarchy, const char *path, bool guess_groups, struct zs_node **node,
                           struct zs_error *err)
 {
-    enum zs_status status = hierarchy->is_draft ? zs_draft_load(&hierarchy->draft, hierarchy->store, path, node, err)
-                                                : zs_document_get_node(hierarchy->store, path, node, err);
+    const enum zs_status status = zs_document_get_node(hierarchy->store, path, node, err);
     if (status != ZS_NOT_FOUND)
         return status;
     if (guess_groups && is_implicit_group(hierarchy, path))
@@ -296,18 +288,13 @@ static enum zs_status create_root(struct zs_store *store, zs_json **document, st
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s", store->root);
 }
 
-/* Opens a store of the draft. A root without a document of its own is an implicit group. */
-static enum zs_status open_draft(struct zs_hierarchy *hierarchy, const zs_json *entry, struct zs_node **root,
-                                 struct zs_error *err)
+/* Replaces the document, an entry point of the draft, by that of the root of a store before it. */
+static enum zs_status open_draft(struct zs_store **store, zs_json **document, struct zs_error *err)
 {
-    struct zs_error reason = {0};
-    enum zs_status status = zs_draft_parse(entry, &hierarchy->draft, err);
-    if (status != ZS_OK)
-        return zs_fail_in(err, status, "%s/zarr.json", hierarchy->store->root);
-    status = zs_draft_load(&hierarchy->draft, hierarchy->store, "", root, &reason);
-    if (status == ZS_NOT_FOUND)
-        return zs_node_create_implicit("", root, err);
-    return status == ZS_OK ? ZS_OK : zs_fail(err, status, "%s", reason.message);
+    const enum zs_status status = zs_draft_open(*store, *document, store, err);
+    zs_json_free(*document);
+    *document = NULL;
+    return status == ZS_OK ? zs_document_get(*store, "zarr.json", document, NULL, err) : status;
 }
 
 /* Takes over the document, also on failure. */
@@ -316,14 +303,18 @@ static enum zs_status open_document(struct zs_store *store, zs_json *document, b
 {
     struct zs_hierarchy_entry root = {0};
     struct zs_hierarchy *hierarchy = NULL;
-    enum zs_status status = zs_hierarchy_create(store, &hierarchy, err);
+    struct zs_store *const given = store;
+    enum zs_status status = zs_draft_is_entry(document) ? open_draft(&store, &document, err) : ZS_OK;
+    if (status == ZS_OK)
+        status = zs_hierarchy_create(store, &hierarchy, err);
     if (status == ZS_OK) {
         hierarchy->is_consolidated = hierarchy->is_new = false;
-        hierarchy->is_draft = zs_draft_is_entry(document);
-        status =
-            hierarchy->is_draft ? open_draft(hierarchy, document, &root.node, err) : create_root(store, &document,
-                                                                                                 &root.node, err);
+        status = create_root(store, &document, &root.node, err);
     }
+    if (hierarchy != NULL && store != given)
+        hierarchy->draft = store;
+    else if (store != given)
+        zs_store_free(store);
     zs_json_free(document);
     root.path = zs_strdup("");
     if (status == ZS_OK && (root.path == NULL || zs_hierarchy_insert(hierarchy, root) == NULL))
@@ -373,6 +364,7 @@ void zs_hierarchy_free(struct zs_hierarchy *hierarchy)
     free(hierarchy->entries);
     free(hierarchy->listing);
     free(hierarchy->failure_message);
+    zs_store_free(hierarchy->draft);
     (void)pthread_mutex_destroy(&hierarchy->lock);
     free(hierarchy);
 }
@@ -384,16 +376,12 @@ struct zs_store *zs_hierarchy_store(const struct zs_hierarchy *hierarchy)
 
 bool zs_hierarchy_is_draft(const struct zs_hierarchy *hierarchy)
 {
-    return hierarchy->is_draft;
+    return hierarchy->draft != NULL;
 }
 
 enum zs_status zs_hierarchy_check_writable(const struct zs_hierarchy *hierarchy, struct zs_error *err)
 {
-    ZS_TRY(zs_store_check_writable(hierarchy->store, err));
-    return hierarchy->is_draft
-        ? zs_fail(err, ZS_UNSUPPORTED, "%s: is a store of the 2022 draft of Zarr v3, which is only read",
-                                 hierarchy->store->root)
-                       : ZS_OK;
+    return zs_store_check_writable(hierarchy->store, err);
 }
 
 bool zs_hierarchy_is_consolidated(const struct zs_hierarchy *hierarchy)

@@ -183,7 +183,7 @@ static enum zs_status walk_child(struct walk *w, const char *path, int depth, st
 static enum zs_status walk_below(struct walk *w, const char *path, int depth, struct zs_error *err)
 {
     char **names;
-    enum zs_status status = zs_hierarchy_children(w->hierarchy, path, &names, err);
+    enum zs_status status = zs_store_list(w->hierarchy->store, path, &names, err);
     if (status == ZS_NOT_FOUND || (status == ZS_UNSUPPORTED && depth > 0))
         return ZS_OK; /* removed meanwhile, or not a directory */
     if (status != ZS_OK)

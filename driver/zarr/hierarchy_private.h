@@ -40,8 +40,7 @@ struct zs_hierarchy {
     struct zs_store *store;
     bool is_consolidated; /* set before the hierarchy is returned */
     bool has_beyond;      /* set likewise: consolidated metadata list nodes beyond the limits of zs_hierarchy_list() */
-    bool is_draft;        /* set likewise: `draft` has the keys of nodes, and the store is read only */
-    struct zs_draft draft;
+    struct zs_store *draft; /* `store` before one of the draft, owned; NULL: it is another one */
     bool is_new;                        /* the store is being created: it holds only nodes that were added here */
     pthread_mutex_t lock;               /* for all members below; never held during a request */
     struct zs_hierarchy_entry *entries; /* sorted by zs_path_compare: hostile names cannot slow it down, unlike a
@@ -76,10 +75,6 @@ bool zs_hierarchy_name_dimensions(struct zs_hierarchy *hierarchy, struct zs_node
  * be a group is ZS_NOT_FOUND. */
 enum zs_status zs_hierarchy_find(struct zs_hierarchy *hierarchy, const char *path, bool guess_groups,
                                  const struct zs_node **node, struct zs_error *err);
-
-/* Lists the names directly below a path, as zs_store_list(): a name of a possible node ends in "/". */
-enum zs_status zs_hierarchy_children(struct zs_hierarchy *hierarchy, const char *path, char ***names,
-                                     struct zs_error *err);
 
 /* Adds the nodes of the root's consolidated metadata, if any, to the table, whose only entry is the root. */
 enum zs_status zs_hierarchy_consolidate(struct zs_hierarchy *hierarchy, struct zs_error *err);

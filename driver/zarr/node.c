@@ -42,22 +42,20 @@ static struct zs_node *new_node(const char *path, const char *key, enum zs_node_
     return node;
 }
 
-enum zs_status zs_node_create(const char *path, zs_json *document, bool owns_document, struct zs_node **out,
-                              struct zs_error *err)
+/* Sets array_status and array_error. Fails with ZS_NO_MEMORY only. */
+static enum zs_status refuse(struct zs_node *node, enum zs_status status, const struct zs_error *reason,
+                             struct zs_error *err)
 {
-    char *key = zs_document_key(path);
-    if (key == NULL) {
-        if (owns_document)
-            zs_json_free(document);
-        return zs_fail_memory(err);
-    }
-    const enum zs_status status = zs_node_create_at(path, key, document, owns_document, out, err);
-    free(key);
-    return status;
+    struct zs_error *kept = zs_calloc(1, sizeof *kept);
+    ZS_TRY_MEMORY(kept, err);
+    *kept = *reason;
+    node->array_status = status;
+    node->array_error = kept;
+    return ZS_OK;
 }
 
-enum zs_status zs_node_create_at(const char *path, const char *key, zs_json *document, bool owns_document,
-                                 struct zs_node **out, struct zs_error *err)
+static enum zs_status create(const char *path, const char *key, zs_json *document, bool owns_document,
+                             struct zs_node **out, struct zs_error *err)
 {
     struct zs_node *node = NULL;
     enum zs_status status = check_format(document, err);
@@ -75,7 +73,7 @@ enum zs_status zs_node_create_at(const char *path, const char *key, zs_json *doc
             status = zs_fail_memory(err);
         } else if (parsed != ZS_OK) {
             (void)zs_fail_in(&reason, parsed, "%s", key);
-            status = zs_node_refuse(node, parsed, reason.message, err);
+            status = refuse(node, parsed, &reason, err);
         }
     }
     if (status != ZS_OK) {
@@ -92,6 +90,20 @@ enum zs_status zs_node_create_at(const char *path, const char *key, zs_json *doc
     return ZS_OK;
 }
 
+enum zs_status zs_node_create(const char *path, zs_json *document, bool owns_document, struct zs_node **out,
+                              struct zs_error *err)
+{
+    char *key = zs_document_key(path);
+    if (key == NULL) {
+        if (owns_document)
+            zs_json_free(document);
+        return zs_fail_memory(err);
+    }
+    const enum zs_status status = create(path, key, document, owns_document, out, err);
+    free(key);
+    return status;
+}
+
 enum zs_status zs_node_create_implicit(const char *path, struct zs_node **out, struct zs_error *err)
 {
     char *key = zs_document_key(path);
@@ -100,18 +112,6 @@ enum zs_status zs_node_create_implicit(const char *path, struct zs_node **out, s
     ZS_TRY_MEMORY(node, err);
     node->is_implicit = true;
     *out = node;
-    return ZS_OK;
-}
-
-enum zs_status zs_node_refuse(struct zs_node *node, enum zs_status status, const char *message, struct zs_error *err)
-{
-    struct zs_error *reason = zs_calloc(1, sizeof *reason);
-    ZS_TRY_MEMORY(reason, err);
-    zs_error_set(reason, "%s", message);
-    if (node->array_error != &no_error)
-        free((void *)(uintptr_t)node->array_error);
-    node->array_status = status;
-    node->array_error = reason;
     return ZS_OK;
 }
 

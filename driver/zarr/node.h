@@ -39,7 +39,6 @@ struct zs_array_meta {
     bool has_edges;                             /* of some dimension */
     char key_separator;                         /* '/' or '.' */
     bool key_is_v2;                             /* chunk_key_encoding "v2" rather than "default" */
-    bool is_draft;                              /* of the draft (draft.h), with other chunk keys; only read */
     char *dimension_names[ZS_MAX_NDIM];         /* NULL where unnamed */
     bool names_are_implied;                     /* by its group, so its document has none: zs_node_take_names() */
     const zs_json *codecs;                      /* borrowed from the node's document, or: */
@@ -68,7 +67,6 @@ struct zs_node {
     enum zs_status array_status;        /* why an array cannot be read: ZS_UNSUPPORTED, ZS_INVALID; else ZS_OK */
     const struct zs_error *array_error; /* the same as a message with the file's name: "group/array/zarr.json: ..." */
     bool is_text;                       /* its data type is one of text (dtype.h), so it is never a raster */
-    bool is_draft;                      /* of a store of the draft (draft.h) */
 };
 
 /* Makes a node from a parsed zarr.json. Copies `path`. Takes over `document` when owns_document, also on failure. An
@@ -77,13 +75,8 @@ struct zs_node {
  * node, ZS_UNSUPPORTED when its zarr_format is not 3. */
 enum zs_status zs_node_create(const char *path, zs_json *document, bool owns_document, struct zs_node **node,
                               struct zs_error *err);
-/* Like zs_node_create(), for a document with another key (draft.h); messages name the key. */
-enum zs_status zs_node_create_at(const char *path, const char *key, zs_json *document, bool owns_document,
-                                 struct zs_node **node, struct zs_error *err);
 /* Makes a group that has no zarr.json: other nodes lie below its path. */
 enum zs_status zs_node_create_implicit(const char *path, struct zs_node **node, struct zs_error *err);
-/* Sets array_status and array_error. Fails with ZS_NO_MEMORY only. */
-enum zs_status zs_node_refuse(struct zs_node *node, enum zs_status status, const char *message, struct zs_error *err);
 void zs_node_free(struct zs_node *node); /* NULL is allowed */
 
 /* The axes of an image of OME-NGFF: those of its level that `path`, relative to the group with these attributes, names;
@@ -116,13 +109,10 @@ enum zs_status zs_chunk_grid_parse(const char *name, const zs_json *configuratio
 zs_json *zs_chunk_grid_document(const uint64_t *chunk_shape, int ndim);
 
 /* Makes the key of the chunk at grid position index[ndim] of the array at a path: "path/c/0/3", "path/0.3", "path/c"
- * (0-d); of the draft "data/root/path/c0/3". NULL without memory; freed with free(). */
+ * (0-d). NULL without memory; freed with free(). */
 char *zs_chunk_key(const struct zs_array_meta *meta, const char *array_path, const uint64_t *index);
-/* Makes the path of the folder of an array's chunks: the array's path; in the draft "data/root/path". NULL without
- * memory; freed with free(). */
-char *zs_chunk_folder(const struct zs_array_meta *meta, const char *array_path);
-/* Parses a key that is relative to that folder. False unless it is spelt as zs_chunk_key() does. The position may lie
- * outside of the grid. */
+/* Parses a key that is relative to the array's path. False unless it is spelt as zs_chunk_key() does. The position may
+ * lie outside of the grid. */
 bool zs_chunk_key_parse(const struct zs_array_meta *meta, const char *key, uint64_t *index);
 
 /* Compares members of documents by their meaning (alike.c). zarr-python spells out in consolidated metadata, also of

@@ -607,7 +607,8 @@ char **ShardedZarrDataset::GetFileList()
         nodes.push_back(source.array->node);
     for (const auto *node : nodes)
     {
-        if (strcmp(node->key, "zarr.json") != 0 && !zs_hierarchy_is_consolidated(m_view.store->hierarchy))
+        if (strcmp(node->key, "zarr.json") != 0 && !zs_hierarchy_is_consolidated(m_view.store->hierarchy) &&
+            !zs_hierarchy_is_draft(m_view.store->hierarchy))
             files.AddString((root + "/" + node->key).c_str());
     }
     if (m_view.store->store->is_remote)
