@@ -76,54 +76,47 @@ static void test_values_are_found_by_name_and_position(void)
     zs_json_free(root);
 }
 
-static void check_int64(const char *token, bool fits, int64_t expected)
-{
-    zs_json *root = parse(token);
-    int64_t n = 42;
-    if (!CHECK(zs_json_int64(root, &n) == fits))
-        fprintf(stderr, "%s\n", token);
-    CHECK_EQ_I64(n, fits ? expected : 42);
-    zs_json_free(root);
-}
-
-static void check_uint64(const char *token, bool fits, uint64_t expected)
-{
-    zs_json *root = parse(token);
-    uint64_t n = 42;
-    if (!CHECK(zs_json_uint64(root, &n) == fits))
-        fprintf(stderr, "%s\n", token);
-    CHECK_EQ_U64(n, fits ? expected : 42);
-    zs_json_free(root);
-}
-
 static void test_integers_are_exact_to_64_bits(void)
 {
-    check_int64("9223372036854775807", true, INT64_MAX);
-    check_int64("-9223372036854775808", true, INT64_MIN);
-    check_int64("9223372036854775808", false, 0);
-    check_int64("-9223372036854775809", false, 0);
-    check_int64("9007199254740993", true, INT64_C(9007199254740993));
-    check_int64("99999999999999999999999999", false, 0);
-    check_int64("3.0", true, 3);
-    check_int64("3e0", true, 3);
-    check_int64("-25e-1", false, 0);
-    check_int64("1e3", true, 1000);
-    check_int64("1e19", false, 0);
-    check_int64("-9.223372036854775808e18", true, INT64_MIN);
-    check_int64("1e400", false, 0);
-    check_int64("-0", true, 0);
-    check_int64("NaN", false, 0);
-    check_int64("-Infinity", false, 0);
-    check_int64("\"3\"", false, 0);
-    check_int64("[3]", false, 0);
-    check_uint64("18446744073709551615", true, UINT64_MAX);
-    check_uint64("18446744073709551616", false, 0);
-    check_uint64("1.8446744073709552e19", false, 0);
-    check_uint64("-1", false, 0);
-    check_uint64("-0", true, 0);
-    check_uint64("-0.0", true, 0);
-    check_uint64("0.5", false, 0);
-    check_uint64("9223372036854775809", true, UINT64_C(9223372036854775809));
+    static const struct {
+        const char *token;
+        bool is_int, is_uint;
+        int64_t i;
+        uint64_t u;
+    } cases[] = {
+        {"9223372036854775807", true, true, INT64_MAX, INT64_MAX},
+        {"-9223372036854775808", true, false, INT64_MIN, 0},
+        {"9223372036854775808", false, true, 0, UINT64_C(9223372036854775808)},
+        {"-9223372036854775809", false, false, 0, 0},
+        {"9007199254740993", true, true, INT64_C(9007199254740993), UINT64_C(9007199254740993)},
+        {"18446744073709551615", false, true, 0, UINT64_MAX},
+        {"18446744073709551616", false, false, 0, 0},
+        {"1.8446744073709552e19", false, false, 0, 0},
+        {"3.0", true, true, 3, 3},
+        {"3e0", true, true, 3, 3},
+        {"1e3", true, true, 1000, 1000},
+        {"-25e-1", false, false, 0, 0},
+        {"0.5", false, false, 0, 0},
+        {"-9.223372036854775808e18", true, false, INT64_MIN, 0},
+        {"1e400", false, false, 0, 0},
+        {"-1", true, false, -1, 0},
+        {"-0", true, true, 0, 0},
+        {"-0.0", true, true, 0, 0},
+        {"NaN", false, false, 0, 0},
+        {"-Infinity", false, false, 0, 0},
+        {"\"3\"", false, false, 0, 0},
+        {"[3]", false, false, 0, 0},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        zs_json *root = parse(cases[k].token);
+        int64_t i = 42;
+        uint64_t u = 42;
+        if (!CHECK(zs_json_int64(root, &i) == cases[k].is_int && zs_json_uint64(root, &u) == cases[k].is_uint))
+            fprintf(stderr, "%s\n", cases[k].token);
+        CHECK_EQ_I64(i, cases[k].is_int ? cases[k].i : 42);
+        CHECK_EQ_U64(u, cases[k].is_uint ? cases[k].u : 42);
+        zs_json_free(root);
+    }
 }
 
 static void test_doubles_are_read_as_they_stand(void)

@@ -237,13 +237,29 @@ static bool convert(enum zs_data_type from, enum zs_data_type to, size_t n, cons
 }
 
 /* Replaces the elements that are mapped; the first that matches counts. */
-static void put_mapped(const struct zs_cast *cast, size_t n, const unsigned char *src, unsigned char *dst)
+#define PUT_MAPPED(S)                                                                                                  \
+    do {                                                                                                               \
+        S key;                                                                                                         \
+        memcpy(&key, cast->map[k].from, sizeof key);                                                                   \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            if (((const S *)src)[i] == key)                                                                            \
+                memcpy(dst + i * size, cast->map[k].to, size);                                                         \
+    } while (0)
+
+static void put_mapped(const struct zs_cast *cast, size_t n, const void *src, unsigned char *dst)
 {
-    const struct format *from = format_of(cast->from), *to = format_of(cast->to);
-    for (size_t k = cast->map_count; k-- > 0;)
-        for (size_t i = 0; i < n; i++)
-            if (is_same(from, src + i * (size_t)from->size, cast->map[k].from))
-                memcpy(dst + i * (size_t)to->size, cast->map[k].to, (size_t)to->size);
+    const struct format *from = format_of(cast->from);
+    const size_t size = (size_t)format_of(cast->to)->size;
+    for (size_t k = cast->map_count; k-- > 0;) {
+        if (!from->is_float && from->size == 1)
+            PUT_MAPPED(uint8_t);
+        else if (!from->is_float && from->size == 2)
+            PUT_MAPPED(uint16_t);
+        else
+            for (size_t i = 0; i < n; i++)
+                if (is_same(from, (const unsigned char *)src + i * (size_t)from->size, cast->map[k].from))
+                    memcpy(dst + i * size, cast->map[k].to, size);
+    }
 }
 
 /* False: not done. */

@@ -262,17 +262,10 @@ bool zs_object_is_remembered(const struct zs_object *object)
 
 void zs_store_forget(struct zs_store *store, const char *key)
 {
-    struct zs_store *where;
-    char *inner = NULL;
-    uint64_t offset;
     if (store->ops->forget != NULL)
         store->ops->forget(store, key);
-    else if (store->ops->locate != NULL && store->ops->locate(store, key, &where, &inner, &offset, NULL) == ZS_OK &&
-             inner != NULL)
-        zs_store_forget(where, inner);
     else if (next(store) != NULL)
         zs_store_forget(next(store), key);
-    free(inner);
 }
 
 bool zs_object_is_stale(const struct zs_object *object)

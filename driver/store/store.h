@@ -288,9 +288,6 @@ struct zs_store_ops {
     /* Optional. What is NULL in a store before another (`inner`) is that store's, unless this one is only read. */
     const struct zs_writing_ops *writing;
     void (*forget)(struct zs_store *s, const char *key);
-    /* Optional: where a store before others has other keys than they. */
-    enum zs_status (*locate)(struct zs_store *s, const char *key, struct zs_store **where, char **inner,
-                             uint64_t *offset, struct zs_error *err);
 };
 
 /* The first member of every filling's own structures. */
