@@ -16,7 +16,7 @@ from option_cases import cases, write
 from stores import LITTLE, CRC32C, GZIP, array_meta, codec, counting, group_meta, random_store, sharding
 from test_peers import PEERS, stores_of  # noqa: F401
 from support import open_ours, run_peer
-from writing import UTM, change_document, copy, created, document, files_of, source
+from writing import UTM, change_document, copy, document, files_of, source
 
 PROGRAM = os.path.join(os.environ["GDAL_DRIVER_PATH"], "..", "shardedzarr-validate")
 SUMMARY = re.compile(r".*: (\d+) errors, (\d+) warnings, (\d+) not checked; (\d+) groups, (\d+) arrays, (\d+) objects, (\d+) chunks")
