@@ -296,19 +296,20 @@ enum zs_status zs_document_print(const struct zs_store *store, const char *path,
     *text = zs_json_print_pretty(document);
     ZS_TRY_MEMORY(*text, err);
     const size_t n = strlen(*text), valid = zs_utf8_length(*text, n, NULL), shown = valid < 20 ? valid : 20;
-    if (valid == n && n <= ZS_JSON_MAX_BYTES)
-        return ZS_OK;
     const enum zs_status status =
-        valid == n ? zs_fail(err, ZS_ARGUMENT, "JSON of %zu bytes, expected at most %zu", n, ZS_JSON_MAX_BYTES)
-                   : zs_fail(err, ZS_ARGUMENT, "expected UTF-8, found byte 0x%02x behind %.*s",
+        valid == n ? zs_json_check(*text, n, err)
+                   : zs_fail(err, ZS_INVALID, "expected UTF-8, found byte 0x%02x behind %.*s",
                              (unsigned char)(*text)[valid], (int)shown, *text + valid - shown);
+    if (status == ZS_OK)
+        return ZS_OK;
     free(*text);
     *text = NULL;
     const size_t listed = zs_json_size(zs_json_get(zs_json_get(document, "consolidated_metadata"), "metadata"));
     if (listed > 0)
         (void)zs_fail_in(err, status, "the consolidated metadata list %zu arrays and groups, and the document would "
                          "be too large to be read (use another store, or one without consolidated metadata)", listed);
-    return zs_fail_in(err, status, "%s%s%s/zarr.json is not written", store->root, path[0] != '\0' ? "/" : "", path);
+    return zs_fail_in(err, status == ZS_INVALID ? ZS_ARGUMENT : status, "%s%s%s/zarr.json is not written", store->root,
+                      path[0] != '\0' ? "/" : "", path);
 }
 
 enum zs_status zs_document_put_text(struct zs_store *store, const char *path, const char *etag, const char *text,

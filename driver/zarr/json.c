@@ -62,6 +62,12 @@ static size_t escape_at(const char *text, size_t n, bool *is_odd)
     return ESCAPE_LENGTH;
 }
 
+/* Appends to `out`, which is NULL where the text is only checked. */
+static enum zs_status put(struct zs_buffer *out, const char *text, size_t n, struct zs_error *err)
+{
+    return out != NULL ? zs_buffer_append(out, text, n, err) : ZS_OK;
+}
+
 /* Copies the string whose first quote is text[*at], with U+FFFD for odd escapes; *at is then behind it. */
 static enum zs_status scan_string(const char *text, size_t length, size_t *at, struct zs_buffer *out,
                                   struct zs_error *err)
@@ -76,8 +82,8 @@ static enum zs_status scan_string(const char *text, size_t length, size_t *at, s
         if (is_number)
             return zs_fail(err, ZS_INVALID, "not JSON: byte 0xff at offset %zu", i);
         if (is_odd) {
-            ZS_TRY(zs_buffer_append(out, text + from, i - from, err));
-            ZS_TRY(zs_buffer_append(out, "\\ufffd", ESCAPE_LENGTH, err));
+            ZS_TRY(put(out, text + from, i - from, err));
+            ZS_TRY(put(out, "\\ufffd", ESCAPE_LENGTH, err));
             from = i + n;
         }
         i += n > 0 ? n : 1;
@@ -85,7 +91,7 @@ static enum zs_status scan_string(const char *text, size_t length, size_t *at, s
     if (i >= length)
         return zs_fail(err, ZS_INVALID, "not JSON: the string at offset %zu does not end", *at);
     *at = i + 1;
-    return zs_buffer_append(out, text + from, i + 1 - from, err);
+    return put(out, text + from, i + 1 - from, err);
 }
 
 /* Copies the number that begins at text[*at] as a marked string. */
@@ -96,10 +102,10 @@ static enum zs_status scan_number(const char *text, size_t length, size_t *at, s
     /* "1x" or "1-2": let the message be about the number, not about the string that we would make of it. */
     if (n == 0 || (end < length && !is_space(text[end]) && memchr(",]}", text[end], 3) == NULL))
         return zs_fail(err, ZS_INVALID, "not JSON: malformed number at offset %zu", *at);
-    ZS_TRY(zs_buffer_append(out, (const char[]){'"', MARK}, 2, err));
-    ZS_TRY(zs_buffer_append(out, text + *at, n, err));
+    ZS_TRY(put(out, (const char[]){'"', MARK}, 2, err));
+    ZS_TRY(put(out, text + *at, n, err));
     *at = end;
-    return zs_buffer_append(out, "\"", 1, err);
+    return put(out, "\"", 1, err);
 }
 
 static enum zs_status scan(const char *text, size_t length, struct zs_buffer *out, struct zs_error *err)
@@ -130,13 +136,59 @@ static enum zs_status scan(const char *text, size_t length, struct zs_buffer *ou
             return zs_fail(err, ZS_INVALID, "JSON of more than %zu values", ZS_JSON_MAX_VALUES);
         for (n = 1; is_space(c) && i + n < length && is_space(text[i + n]);)
             n++;
-        ZS_TRY(zs_buffer_append(out, text + i, n, err));
+        ZS_TRY(put(out, text + i, n, err));
         i += n;
     }
-    return zs_buffer_append(out, "", 1, err);
+    return put(out, "", 1, err);
+}
+
+enum zs_status zs_json_check(const char *text, size_t length, struct zs_error *err)
+{
+    return scan(text, length, NULL, err);
 }
 
 /* ---- Parsing ---- */
+
+struct named {
+    const char *name;
+    size_t at;
+    zs_json *member;
+};
+
+static int by_name(const void *a, const void *b)
+{
+    const struct named *x = a, *y = b;
+    const int order = strcmp(x->name, y->name);
+    return order != 0 ? order : x->at < y->at ? -1 : 1;
+}
+
+/* Keeps the last of members that have one name. False without memory. */
+static bool keep_last(zs_json *object)
+{
+    struct named few[16], *list = few;
+    const size_t n = zs_json_size(object);
+    if (n > sizeof few / sizeof few[0] && (list = zs_calloc(n, sizeof *list)) == NULL)
+        return false;
+    size_t count = 0;
+    for (zs_json *m = object->child; m != NULL; m = m->next, count++)
+        list[count] = (struct named){m->string, count, m};
+    qsort(list, count, sizeof *list, by_name);
+    for (size_t i = 0; i + 1 < count; i++)
+        if (strcmp(list[i].name, list[i + 1].name) == 0)
+            cJSON_Delete(cJSON_DetachItemViaPointer(object, list[i].member));
+    if (list != few)
+        free(list);
+    return true;
+}
+
+/* In each object of a document. */
+static bool keep_last_within(zs_json *node)
+{
+    bool ok = !cJSON_IsObject(node) || keep_last(node);
+    for (zs_json *c = cJSON_IsObject(node) || cJSON_IsArray(node) ? node->child : NULL; c != NULL && ok; c = c->next)
+        ok = keep_last_within(c);
+    return ok;
+}
 
 /* Where in the original text is what the scan put at `rewritten`. */
 static size_t original_offset(const char *marked, size_t rewritten)
@@ -161,6 +213,8 @@ enum zs_status zs_json_parse(const char *text, size_t length, zs_json **root, st
         if (parsed == NULL)
             status = zs_fail(err, ZS_INVALID, "not JSON near offset %zu of %zu",
                              original_offset(begin, (size_t)(end - begin)), length);
+        else if (!keep_last_within(parsed))
+            status = zs_fail_memory(err);
     }
     zs_buffer_free(&marked);
     if (status == ZS_OK)
@@ -205,18 +259,14 @@ bool zs_json_is_array(const zs_json *node)
     return cJSON_IsArray(node);
 }
 
-/* From the end, whose member counts; the first child's `prev` is the last one. */
-zs_json *zs_json_get_mutable(zs_json *object, const char *name)
-{
-    zs_json *const first = cJSON_IsObject(object) ? object->child : NULL, *m = first != NULL ? first->prev : NULL;
-    while (m != NULL && strcmp(m->string, name) != 0)
-        m = m != first ? m->prev : NULL;
-    return m;
-}
-
 const zs_json *zs_json_get(const zs_json *object, const char *name)
 {
-    return zs_json_get_mutable((zs_json *)(uintptr_t)object, name);
+    return cJSON_IsObject(object) ? cJSON_GetObjectItemCaseSensitive(object, name) : NULL;
+}
+
+zs_json *zs_json_get_mutable(zs_json *object, const char *name)
+{
+    return cJSON_IsObject(object) ? cJSON_GetObjectItemCaseSensitive(object, name) : NULL;
 }
 
 const zs_json *zs_json_first(const zs_json *node)
@@ -454,16 +504,13 @@ zs_json *zs_json_add_raw(zs_json *parent, const char *name, const char *json)
 
 zs_json *zs_json_set(zs_json *object, const char *name, zs_json *node)
 {
-    zs_json *former = node != NULL ? zs_json_get_mutable(object, name) : NULL;
-    if (former == NULL)
+    if (node == NULL || zs_json_get(object, name) == NULL)
         return zs_json_add(object, name, node);
-    cJSON_free(node->string);
-    node->string = former->string; /* which the replaced one leaves */
-    former->string = NULL;
-    if (cJSON_ReplaceItemViaPointer(object, former, node))
-        return node;
-    cJSON_Delete(node);
-    return NULL;
+    if (!cJSON_ReplaceItemInObjectCaseSensitive(object, name, node)) {
+        cJSON_Delete(node);
+        return NULL;
+    }
+    return node;
 }
 
 bool zs_json_set_string(zs_json *object, const char *name, const char *value)
@@ -480,6 +527,6 @@ bool zs_json_set_double(zs_json *object, const char *name, double value)
 
 void zs_json_remove(zs_json *object, const char *name)
 {
-    for (zs_json *m; (m = zs_json_get_mutable(object, name)) != NULL;)
-        cJSON_Delete(cJSON_DetachItemViaPointer(object, m));
+    if (cJSON_IsObject(object))
+        cJSON_DeleteItemFromObjectCaseSensitive(object, name);
 }

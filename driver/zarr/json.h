@@ -35,9 +35,12 @@ enum zs_json_type {
 #define ZS_JSON_MAX_VALUES ((size_t)4 << 20)
 
 /* Parses `length` bytes of UTF-8 into *root (released with zs_json_free()). ZS_INVALID with the offset when it is not
- * JSON, exceeds one of the limits above, or has trailing text. */
+ * JSON, exceeds one of the limits above, or has trailing text. Of members that have one name the last counts, as for
+ * Python and most others; RFC 8259 leaves that open. */
 enum zs_status zs_json_parse(const char *text, size_t length, zs_json **root, struct zs_error *err);
 void zs_json_free(zs_json *root);
+/* Whether a text that was printed is within the limits above; ZS_INVALID. */
+enum zs_status zs_json_check(const char *text, size_t length, struct zs_error *err);
 
 /* All functions below accept NULL for the node and answer "absent" for it, so that look-ups can be nested. */
 
@@ -45,8 +48,7 @@ enum zs_json_type zs_json_typeof(const zs_json *node); /* NULL is ZS_JSON_NULL *
 bool zs_json_is_object(const zs_json *node);
 bool zs_json_is_array(const zs_json *node);
 
-/* Member of an object by its exact name, or NULL. Of several of one name the last counts, as for Python and most
- * others; RFC 8259 leaves that open. */
+/* Member of an object by its exact name, or NULL. */
 const zs_json *zs_json_get(const zs_json *object, const char *name);
 
 /* The text of a member (borrowed); `otherwise` where that is none. */
