@@ -24,15 +24,15 @@ while read -r room most; do
     [ "$lines" -le "$most" ] || complain "$room/ has $lines lines, expected at most $most"
 done <<END
 gdal 17418
-validate 1219
+validate 1216
 raster 5004
 geo 8228
-array 5537
+array 5531
 shard 1758
-icechunk 1789
-codec 4582
-zarr 7573
-store 5205
+icechunk 1775
+codec 4462
+zarr 7541
+store 5195
 base 1737
 END
 for path in */; do

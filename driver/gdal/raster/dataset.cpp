@@ -597,7 +597,6 @@ char **ShardedZarrDataset::GetFileList()
 {
     if (m_view.store->store->is_snapshot)
         return nullptr; // GDAL deletes and moves listed files where a driver has no callback, and a ref is the history
-    const std::string root = m_view.store->store->root;
     CPLStringList files;
     files.AddString(m_view.store->Entry().c_str());
     std::vector<const struct zs_node *> nodes;
@@ -605,11 +604,11 @@ char **ShardedZarrDataset::GetFileList()
         nodes.push_back(m_view.group);
     for (const auto &source : m_view.sources)
         nodes.push_back(source.array->node);
+    const struct zs_hierarchy *h = m_view.store->hierarchy;
     for (const auto *node : nodes)
     {
-        if (strcmp(node->key, "zarr.json") != 0 && !zs_hierarchy_is_consolidated(m_view.store->hierarchy) &&
-            !zs_hierarchy_is_draft(m_view.store->hierarchy))
-            files.AddString((root + "/" + node->key).c_str());
+        if (strcmp(node->key, "zarr.json") != 0 && !zs_hierarchy_is_consolidated(h) && !zs_hierarchy_is_draft(h))
+            files.AddString((std::string(m_view.store->store->root) + "/" + node->key).c_str());
     }
     if (m_view.store->store->is_remote)
         return files.StealList();
