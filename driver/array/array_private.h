@@ -149,8 +149,8 @@ void zs_pins_release(struct zs_array *array, struct zs_pins *pins);
 /* Finds the bytes of n innermost chunks of one level-0 chunk. Indexes are read, verified and cached on the way. Blobs
  * that locations point into are pinned in `pins`. With is_by_index no small remote shard is fetched as a whole. Asks
  * for no shard that the list of a store's shards lacks, and lists the store when that costs less than the look-ups of
- * absent shards did (shard_list.c). After a failure *is_replaced says whether the shard was replaced since its index was
- * read: zs_shard_refresh() makes another try possible. */
+ * absent shards did (shard_list.c). After a failure *is_replaced says whether the shard was replaced since its index
+ * was read: zs_shard_refresh() makes another try possible. */
 enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations, size_t n, bool is_by_index,
                          struct zs_pins *pins, bool *is_replaced, struct zs_error *err);
 

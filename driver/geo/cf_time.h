@@ -57,6 +57,6 @@ int zs_instant_compare(struct zs_instant a, struct zs_instant b);
  * may follow. False when it is none of these, or no date of the calendar. */
 bool zs_time_span(enum zs_calendar calendar, const char *text, struct zs_instant *from, struct zs_instant *to);
 
-/* The inverse for units that are so many nanoseconds: how many are from the epoch to an instant as those functions write
- * it, as a text; 32 bytes do. False when the text is no instant. */
+/* The inverse for units that are so many nanoseconds: how many are from the epoch to an instant as those functions
+ * write it, as a text; 32 bytes do. False when the text is no instant. */
 bool zs_time_number(const struct zs_time_unit *unit, const char *text, char *number, size_t capacity);

@@ -149,8 +149,8 @@ static void plan_ahead(struct zs_shard_writer *writer)
 
 /* The bytes [at, at + size) of a remote object, fetched with what follows: all of an object that is not large. NULL
  * where they are read alone: they are too many, or come before what was fetched, as chunks in no order do. */
-static enum zs_status read_ahead(struct zs_shard_writer *writer, uint64_t at, uint64_t size, const unsigned char **bytes,
-                                 struct zs_error *err)
+static enum zs_status read_ahead(struct zs_shard_writer *writer, uint64_t at, uint64_t size,
+                                 const unsigned char **bytes, struct zs_error *err)
 {
     const uint64_t all = zs_object_size(writer->object), room = zs_min_u64(ROOM_BYTES, zs_budget() / 2);
     const uint64_t end = writer->ahead_from + writer->ahead.size;

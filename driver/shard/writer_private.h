@@ -115,7 +115,7 @@ enum zs_status zs_build_from_temp(struct zs_shard_writer *writer, uint64_t offse
  * the end.
  *
  * APPEND and IN_PLACE need a file that can be changed: on a local disk, without hard links to it (a backup would change
- * too), and not through a symbolic link. A shard that is encoded as a whole, and one of nested shards whose chunks would
- * be overwritten, is always rewritten. */
+ * too), and not through a symbolic link. A shard that is encoded as a whole is always rewritten, and one of nested
+ * shards is not overwritten. */
 enum zs_status zs_shard_append(struct zs_shard_writer *writer, bool *done, struct zs_error *err);
 enum zs_status zs_shard_overwrite(struct zs_shard_writer *writer, bool *done, struct zs_error *err);
