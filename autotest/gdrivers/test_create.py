@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from osgeo import gdal, gdal_array, osr
 
+from option_cases import TYPES
 from stores import random_values
-from support import GDAL, SANITIZED, assert_same, error_of, open_ours, peak_memory, random_window, read_all, same_crs
+from support import SANITIZED, assert_same, error_of, open_ours, peak_memory, random_window, read_all, same_crs
 from writing import UTM, chunks_of, check_consolidated, copy, created, driver, only_array, pairs, shards, source
 
-TYPES = ["uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64", "complex64", "complex128"]
-TYPES += ["int8"] * (GDAL >= 3070000) + ["float16"] * (GDAL >= 3110000)
 
 
 def create(path, shape, data_type="uint16", **options):

@@ -124,12 +124,6 @@ def test_blosc_filter_is_chosen_by_compressed_size(tmp_path, kind, way):
     assert sizes[None] == sizes["AUTO"] == sizes[chosen] <= 1.03 * min(sizes[f] for f in ("NONE", "BYTE", "BIT"))
 
 
-@pytest.mark.parametrize("location", ["START", "END"])
-def test_the_index_is_where_it_was_asked_for(tmp_path, location):
-    _, meta = written(tmp_path / "a.zarr", CHUNK_SHAPE=16, SHARD_SHAPE=32, INDEX_LOCATION=location)
-    assert inner(meta).get("index_location", "end") == location.lower()
-
-
 def physical_order(path, meta, name="a"):
     """Cells of the first shard in the order in which their bytes lie."""
     data = shards(path, name)["c/0/0"]
@@ -209,13 +203,6 @@ def test_dimensions_have_the_names_asked_for(tmp_path):
     assert written(tmp_path / "c.zarr", DIM_NAMES="lat,lon")[1]["dimension_names"] == ["lat", "lon"]
     assert written(tmp_path / "d.zarr", (2, 20, 30), DIM_NAMES="t,r,c")[1]["dimension_names"] == ["t", "r", "c"]
     assert document(tmp_path / "c.zarr", "lat")["shape"] == [70]
-
-
-def test_a_chunk_of_all_bands_when_interleaved_by_pixel(tmp_path):
-    _, meta = written(tmp_path / "a.zarr", (3, 70, 101), INTERLEAVE="PIXEL", CHUNK_SHAPE=16)
-    assert inner(meta)["chunk_shape"] == [3, 16, 16]
-    _, meta = written(tmp_path / "b.zarr", (3, 70, 101), INTERLEAVE="BAND", CHUNK_SHAPE=16)
-    assert inner(meta)["chunk_shape"] == [1, 16, 16]
 
 
 def test_an_array_per_band_is_one_raster_and_read(tmp_path):

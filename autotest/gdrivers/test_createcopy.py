@@ -6,31 +6,15 @@ import subprocess
 
 import numpy as np
 import pytest
-from osgeo import gdal, gdal_array, osr
+from osgeo import gdal, osr
 
 import oracle
 from stores import array_meta, group_meta, random_values
 from support import EGM96, GDAL, assert_same, error_of, geotransform, held_band, need, open_array, open_ours, peak_memory, same_crs, warnings_of
-from writing import arrays, copy, document, driver, shards
+from option_cases import TYPES
+from writing import arrays, copy, document, driver, only_array, shards, source
 
 ODD = (3, 70, 101)
-TYPES = ["uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64", "complex64", "complex128"]
-TYPES += ["int8"] * (GDAL >= 3070000) + ["float16"] * (GDAL >= 3110000)
-
-
-def source(array, transform=None, crs=None, nodata=None):
-    """A raster in memory, of (bands, rows, columns) or (rows, columns)."""
-    dataset = gdal_array.OpenArray(array)
-    if transform:
-        dataset.SetGeoTransform(transform)
-    if crs:
-        srs = osr.SpatialReference()
-        srs.SetFromUserInput(crs)
-        dataset.SetSpatialRef(srs)
-    if nodata is not None:
-        for band in range(dataset.RasterCount):
-            dataset.GetRasterBand(band + 1).SetNoDataValue(nodata)
-    return dataset
 
 
 def create(path, dataset, **options):
@@ -42,26 +26,11 @@ def create(path, dataset, **options):
     return open_ours(str(path))
 
 
-def stored(path):
-    """(zarr.json, values) of the one raster array below a directory, as the oracle reads it; coordinates and overviews are
-    passed over."""
-    rasters = []
-    for name in glob.glob(os.path.join(str(path), "**", "zarr.json"), recursive=True):
-        if "/ovr_" in name:
-            continue
-        with open(name) as file:
-            meta = json.load(file)
-        if meta["node_type"] == "array" and oracle.sharding_of(meta["codecs"]) and len(meta["shape"]) > 1:
-            rasters.append(os.path.dirname(name))
-    assert len(rasters) == 1, rasters
-    return oracle.read(rasters[0])
-
-
 def check(path, dataset, array):
     """Our driver and the oracle both read the array from what was written; returns its zarr.json."""
     pixels = dataset.ReadAsArray()
     assert_same(pixels.reshape(array.shape), array)
-    meta, again = stored(path)
+    _, meta, again = only_array(path)
     assert_same(again.reshape(array.shape), array)
     return meta
 
@@ -133,11 +102,6 @@ def test_georeferencing_round_trips(tmp_path, transform, crs, shape):
     dataset = create(tmp_path / "a.zarr", source(np.ones(shape, "uint8"), transform, crs))
     assert geotransform(dataset) == pytest.approx(transform, rel=1e-14)
     assert dataset.GetSpatialRef() is None if crs is None else same_crs(dataset, crs)
-
-
-def test_source_without_georeferencing_gets_none(tmp_path):
-    dataset = create(tmp_path / "a.zarr", source(np.ones((20, 30), "uint8")))
-    assert geotransform(dataset) is None and dataset.GetSpatialRef() is None
 
 
 # ------------------------------------------------------------------------------------------------------------- as a tool

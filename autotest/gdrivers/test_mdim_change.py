@@ -1,7 +1,5 @@
 """Arrays that grow and nodes that are deleted through the multidimensional API, against numpy, zarr-python and tensorstore."""
-import glob
 import json
-import random
 
 import numpy as np
 import pytest
@@ -9,7 +7,7 @@ from osgeo import gdal
 
 import oracle
 from mdim import random_steps, root_of
-from stores import array_meta, group_meta, plain_meta
+from stores import plain_meta
 from support import GDAL, ask_peer, error_of, warnings_of
 from test_validate import assert_clean
 from test_mdim_write import dimensions, extended, made, random_values, updated, values_of, write
@@ -128,23 +126,6 @@ def test_band_property_of_an_array_is_also_set_on_its_overviews(tmp_path, name, 
     get = {"SetNoDataValueDouble": "GetNoDataValue", "SetUnit": "GetUnitType"}.get(name, name.replace("Set", "Get"))
     assert [getattr(band, get)() for band in bands] == [value] * 3
     assert_clean(tmp_path / "a.zarr")
-
-
-@pytest.mark.parametrize("old, new", [("x", "y"), ("crs", ""), ("crs", "a/b"), ("mask", "mask_u"), ("v", "u")])
-def test_a_rename_that_is_refused_changes_nothing(tmp_path, old, new):
-    path = str(tmp_path / "a.zarr")
-    oracle.put(path, {"zarr.json": group_meta()})
-    named = {"coordinates": "y x", "grid_mapping": "crs"}
-    for name, attributes in {"v": {**named, "ancillary_variables": "mask"}, "u": {**named, "ancillary_variables": "mask_u"}, "mask": {}, "mask_u": {}}.items():
-        oracle.write(path + "/" + name, array_meta((8, 10), attributes=attributes, dimension_names=["j", "i"]), np.ones((8, 10), "uint16"))
-    for name in ("x", "y"):
-        oracle.write(path + "/" + name, array_meta((8, 10), dimension_names=["j", "i"]), np.ones((8, 10), "uint16"))
-    oracle.write(path + "/crs", plain_meta((), "int64", attributes={"grid_mapping_name": "latitude_longitude"}), np.int64(0))
-    before = {name: open(name, "rb").read() for name in glob.glob(path + "/**/zarr.json", recursive=True)}
-    dataset, root = updated(tmp_path / "a.zarr")
-    assert error_of(root.OpenMDArray(old).Rename, new)
-    del root, dataset
-    assert {name: open(name, "rb").read() for name in glob.glob(path + "/**/zarr.json", recursive=True)} == before
 
 
 def test_deleting_an_array_or_a_level_updates_the_pyramid(tmp_path):

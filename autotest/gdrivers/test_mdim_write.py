@@ -10,7 +10,7 @@ from osgeo import gdal, gdal_array, osr
 
 from mdim import attributes_of, random_steps, root_of
 from support import GDAL, ask_peer, error_of, need, peak_memory, run_peer, warnings_of
-from writing import check_consolidated, check_not_consolidated, document, files_of
+from writing import check_consolidated, document, files_of
 
 TYPES = ["uint8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32", "float64", "complex64", "complex128"]
 TYPES += ["int8"] * (GDAL >= 3070000)
@@ -159,23 +159,6 @@ def test_stores_of_zarr_python_are_copied_element_by_element(tmp_path):
         np.testing.assert_array_equal(answer["values"][0], np.load(tmp_path / (name + ".npy")), name)
 
 
-def test_text_is_written_as_zarr_python_reads_it(tmp_path):
-    names = ["", "a", "Zürich", "日本", "x" * 300]
-    dataset, root = made(tmp_path / "a.zarr")
-    station, = dimensions(root, station=5)
-    array = root.CreateMDArray("station", [station], gdal.ExtendedDataType.CreateString())
-    array.Write(names[:3], [0], [3])
-    array.Write(names[3:], [3], [2])
-    assert array.Read() == names
-    other = root.CreateMDArray("value", [station], extended("float32"))
-    other.Write(np.arange(5, dtype="float32"))
-    del station, array, other, root
-    dataset = None
-    assert root_of(tmp_path / "a.zarr").OpenMDArray("value").GetDimensions()[0].GetIndexingVariable().Read() == names
-    answer, = ask_peer("zarr", tmp_path, [("a.zarr", "value")])
-    assert sorted(answer["members"]) == ["station", "value"]
-
-
 # ------------------------------------------------------------------------------------------------------ what arrays mean
 
 @pytest.mark.parametrize("dtype", ["int16", "float64"])
@@ -216,16 +199,6 @@ def test_attributes_of_all_kinds_come_back(tmp_path):
         expected = {name: value for name, (_, _, value) in given.items()}
         assert {key: list(value) if isinstance(value, (list, tuple)) else value for key, value in found.items()} == expected
     assert document(tmp_path / "a.zarr")["attributes"]["whole"] == 3.0
-
-
-def test_an_attribute_is_changed_by_writing_it_again(tmp_path):
-    dataset, root = made(tmp_path / "a.zarr")
-    attribute = root.CreateAttribute("title", [], gdal.ExtendedDataType.CreateString())
-    attribute.Write("one")
-    root.GetAttribute("title").Write("two")
-    del attribute, root
-    dataset = None
-    assert attributes_of(root_of(tmp_path / "a.zarr")) == {"title": "two"}
 
 
 def test_nodata_scale_offset_unit_and_crs(tmp_path):

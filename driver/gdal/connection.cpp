@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
 #include <cstdlib>
 
 #include "compat.h"
@@ -15,10 +14,6 @@ extern "C"
 #include "store/vsi.h"
 #include "icechunk/icechunk.h"
 }
-
-constexpr const char *OWN_PREFIX = "SHARDEDZARR:";
-constexpr const char *ZARR_PREFIX = "ZARR:";
-constexpr const char *ICECHUNK_PREFIX = "ICECHUNK:";
 
 bool zsIsRemote(const std::string &path)
 {
@@ -39,11 +34,6 @@ bool zsIsFile(const std::string &path)
 bool zsEndsWith(const std::string &s, const std::string &end)
 {
     return s.size() >= end.size() && s.compare(s.size() - end.size(), end.size(), end) == 0;
-}
-
-static bool isDrive(const std::string &path)
-{
-    return path.size() == 2 && path[1] == ':' && isalpha(static_cast<unsigned char>(path[0])) != 0;
 }
 
 /* ---- Commits of Icechunk repositories ---- */
@@ -76,11 +66,6 @@ static std::string storeOfPath(std::string path)
         path.resize(path.size() - strlen("/" ZS_ICECHUNK_REPOSITORY));
     while (path.size() > 1 && path.back() == '/')
         path.pop_back();
-#ifndef _WIN32
-    // VSIStatL() takes "C:" for a drive everywhere.
-    if (isDrive(path.substr(0, 2)) && path.size() > 2 && path[2] == '/')
-        path = "./" + path;
-#endif
     // A zipped store is opened inside the archive.
     if (zsEndsWith(path, ".zarr.zip") && !STARTS_WITH(path.c_str(), "/vsizip/"))
         path = "/vsizip/" + path;
@@ -134,28 +119,6 @@ std::string zsEscapedWord(const std::string &word)
     return out;
 }
 
-/* Without slashes at its ends. */
-static std::string arrayPath(const ZSConnection &c, std::string text)
-{
-    while (!text.empty() && text.front() == '/')
-        text.erase(0, 1);
-    while (!text.empty() && text.back() == '/')
-        text.pop_back();
-    return c.prefix == ZSConnection::Prefix::OWN ? zsUnescapedWord(text) : text;
-}
-
-/* Position of ":name="; the end of the text where there is none. */
-static size_t findNamed(const std::string &text)
-{
-    for (size_t colon = text.find(':'); colon != std::string::npos; colon = text.find(':', colon + 1))
-    {
-        const size_t end = text.find_first_of(":=/", colon + 1);
-        if (end != std::string::npos && end > colon + 1 && text[end] == '=')
-            return colon;
-    }
-    return text.size();
-}
-
 /* Whether a colon behind `before` is one of a time, as in 2026-05-01T06:30. */
 static bool isInTime(const std::string &before)
 {
@@ -187,38 +150,42 @@ static bool parseNamed(const std::string &text, ZSConnection &c, std::string &re
     return true;
 }
 
-/* "/array:i:j" or "/array:name=value" behind the path. */
+/* Position of ":name="; the end of the text where there is none. */
+static size_t findNamed(const std::string &text)
+{
+    for (size_t colon = text.find(':'); colon != std::string::npos; colon = text.find(':', colon + 1))
+    {
+        const size_t end = text.find_first_of(":=/", colon + 1);
+        if (end != std::string::npos && end > colon + 1 && text[end] == '=')
+            return colon;
+    }
+    return text.size();
+}
+
+/* "/array", "/array:i:j" or, behind our prefix, "/array:name=value". */
 static bool parseArray(const std::string &text, ZSConnection &c, std::string &reason)
 {
-    const size_t named = c.prefix == ZSConnection::Prefix::OWN ? findNamed(text) : text.size();
-    size_t end = named;
+    const bool isOwn = c.prefix == ZSConnection::Prefix::OWN;
+    const size_t named = isOwn ? findNamed(text) : text.size();
+    std::string path = text.substr(0, named);
     // Indices are taken from the back, since array names may hold colons.
-    std::vector<uint64_t> reversed;
-    for (;;)
+    for (size_t colon = path.rfind(':'); colon != std::string::npos; colon = path.rfind(':'))
     {
-        const size_t colon = end > 0 ? text.rfind(':', end - 1) : std::string::npos;
-        if (colon == std::string::npos || colon + 1 >= end)
+        const std::string number = path.substr(colon + 1);
+        if (number.empty() || number.size() > 19 || number.find_first_not_of("0123456789") != std::string::npos)
             break;
-        const std::string number = text.substr(colon + 1, end - colon - 1);
-        if (number.find_first_not_of("0123456789") != std::string::npos)
-            break;
-        errno = 0;
-        reversed.push_back(std::strtoull(number.c_str(), nullptr, 10));
-        if (errno == ERANGE)
-        {
-            reason = "index " + number + " is too large";
-            return false;
-        }
-        end = colon;
+        c.indices.insert(c.indices.begin(), std::strtoull(number.c_str(), nullptr, 10));
+        path.resize(colon);
     }
-    if (!reversed.empty() && named < text.size())
+    if (!c.indices.empty() && named < text.size())
     {
-        reason = "indices and named dimensions are not mixed: found " + text.substr(end);
+        reason = "indices and named dimensions are not mixed: found " + text.substr(path.size());
         return false;
     }
-    c.indices.assign(reversed.rbegin(), reversed.rend());
-    c.array = arrayPath(c, text.substr(0, end));
-    c.whole = arrayPath(c, text);
+    path.erase(0, path.find_first_not_of('/'));
+    while (!path.empty() && path.back() == '/')
+        path.pop_back();
+    c.array = isOwn ? zsUnescapedWord(path) : path;
     c.arrayText = text;
     c.has_array = true;
     return parseNamed(text.substr(named), c, reason);
@@ -226,110 +193,83 @@ static bool parseArray(const std::string &text, ZSConnection &c, std::string &re
 
 /* ---- Names of stores ---- */
 
-/* End of the store's path in a name without quotes: its last ":/", except that of a URL. */
-static size_t endOfStore(const std::string &name)
-{
-    size_t at = name.rfind(":/");
-    while (at != std::string::npos && name[at + 2] == '/')
-        at = at > 0 ? name.rfind(":/", at - 1) : std::string::npos;
-    return at;
-}
-
-static std::string storeAndCommit(const std::string &path, ZSConnection &c)
-{
-    char *root = nullptr, *commit = nullptr;
-    if (zs_icechunk_split(path.c_str(), &root, &commit, nullptr) != ZS_OK)
-        return "";
-    c.commit = commit;
-    const std::string store = storeOfPath(root);
-    free(root);
-    free(commit);
-    return store;
-}
-
 static bool isOnDisk(const std::string &path)
 {
     const std::string store = storeOfPath(path);
     return !zsIsRemote(store) && zsExists(store + "/zarr.json");
 }
 
-/* End of the path of a store on disk when the array behind it has no slash; npos where there is none. */
-static size_t endOnDisk(const std::string &name)
+/* End of the store's path in a name without quotes: its last ":/", except that of a URL; that of the name where there
+ * is none, or where only the name as a whole is a store on disk. */
+static size_t endUnquoted(const std::string &name)
 {
-    size_t colon = name.find(':');
-    while (colon != std::string::npos && (colon == 0 || !isOnDisk(name.substr(0, colon))))
-        colon = name.find(':', colon + 1);
-    return colon;
+    size_t at = name.rfind(":/");
+    while (at != std::string::npos && at > 0 && name[at + 2] == '/')
+        at = name.rfind(":/", at - 1);
+    const bool isSplit = at != std::string::npos && at > 0;
+    return isSplit && (isOnDisk(name.substr(0, at)) || !isOnDisk(name)) ? at : name.size();
 }
 
-static bool parseUnquoted(const std::string &name, ZSConnection &c, std::string &reason)
-{
-    size_t end = c.prefix == ZSConnection::Prefix::NONE ? std::string::npos : endOfStore(name);
-    if (end == std::string::npos || end == 0 ||
-        (!isOnDisk(name.substr(0, end)) && ((end == 1 && isDrive(name.substr(0, 2))) || isOnDisk(name))))
-        end = c.prefix == ZSConnection::Prefix::OWN && !isOnDisk(name) ? endOnDisk(name) : std::string::npos;
-    if (end == std::string::npos)
-    {
-        c.storeText = name;
-        c.store = storeAndCommit(name, c);
-        return true;
-    }
-    c.storeText = name.substr(0, end);
-    c.store = storeAndCommit(c.storeText, c);
-    return parseArray(name.substr(end + 1), c, reason);
-}
-
-/* The quote that closes the path is the last one that something may follow: paths may hold quotes, and our names of
- * arrays do not. */
-static bool parseQuoted(const std::string &name, ZSConnection &c, std::string &reason)
+/* End of a quoted path. The quote that closes it is the last one that something may follow: paths may hold quotes, and
+ * our names of arrays do not. 1 where there is none. */
+static size_t endQuoted(const std::string &name)
 {
     size_t quote = name.rfind('"');
     while (quote > 0 && quote + 1 < name.size() && name[quote + 1] != ':')
         quote = name.rfind('"', quote - 1);
-    if (quote == 0)
-    {
-        quote = name.find('"', 1);
-        reason = quote == std::string::npos ? "the path is not closed by a quotation mark"
-                                            : "expected : behind the quoted path, found " + name.substr(quote + 1);
-        return false;
-    }
-    c.storeText = name.substr(0, quote + 1);
-    c.store = storeAndCommit(name.substr(1, quote - 1), c);
-    return quote + 1 == name.size() || parseArray(name.substr(quote + 2), c, reason);
+    return quote + 1;
 }
+
+static const struct
+{
+    const char *text;
+    ZSConnection::Prefix prefix;
+} PREFIXES[] = {{"SHARDEDZARR:", ZSConnection::Prefix::OWN},
+                {"ZARR:", ZSConnection::Prefix::ZARR},
+                {"ICECHUNK:", ZSConnection::Prefix::ICECHUNK}};
 
 std::string ZSConnection::SubdatasetName(const std::string &path) const
 {
     // Quotes only where the parser needs them.
     const bool isQuoted = store[0] == '"';
     const std::string location = store + (commit.empty() ? "" : "?") + commit;
-    return OWN_PREFIX + (isQuoted ? '"' + location + '"' : location) + ":/" + escaped(path, ":\"");
+    return std::string(PREFIXES[0].text) + (isQuoted ? '"' + location + '"' : location) + ":/" + escaped(path, ":\"");
 }
 
 bool zsParseConnection(const char *name, ZSConnection &c, std::string &reason)
 {
-    const char *rest = name;
-    if (STARTS_WITH_CI(name, OWN_PREFIX))
+    std::string rest = name;
+    for (const auto &known : PREFIXES)
     {
-        c.prefix = ZSConnection::Prefix::OWN;
-        rest += strlen(OWN_PREFIX);
+        if (!STARTS_WITH_CI(name, known.text))
+            continue;
+        c.prefix = known.prefix;
+        rest = name + strlen(known.text);
     }
-    else if (STARTS_WITH_CI(name, ZARR_PREFIX))
+    const bool hasPrefix = c.prefix != ZSConnection::Prefix::NONE, isQuoted = hasPrefix && rest[0] == '"';
+    const size_t end = isQuoted ? endQuoted(rest) : hasPrefix ? endUnquoted(rest) : rest.size();
+    if (isQuoted && end == 1)
     {
-        c.prefix = ZSConnection::Prefix::ZARR;
-        rest += strlen(ZARR_PREFIX);
-    }
-    else if (STARTS_WITH_CI(name, ICECHUNK_PREFIX))
-    {
-        c.prefix = ZSConnection::Prefix::ICECHUNK;
-        rest += strlen(ICECHUNK_PREFIX);
-    }
-    const bool isQuoted = c.prefix != ZSConnection::Prefix::NONE && *rest == '"';
-    if (!(isQuoted ? parseQuoted(rest, c, reason) : parseUnquoted(rest, c, reason)))
+        const size_t quote = rest.find('"', 1);
+        reason = quote == std::string::npos ? "the path is not closed by a quotation mark"
+                                            : "expected : behind the quoted path, found " + rest.substr(quote + 1);
         return false;
-    if (c.store.empty() || isDrive(c.store))
+    }
+    c.storeText = rest.substr(0, end);
+    char *root = nullptr, *commit = nullptr;
+    const std::string path = isQuoted ? rest.substr(1, end - 2) : c.storeText;
+    if (zs_icechunk_split(path.c_str(), &root, &commit, nullptr) == ZS_OK)
     {
-        reason = c.store.empty() ? "there is no path" : "a drive is no store";
+        c.commit = commit;
+        c.store = storeOfPath(root);
+    }
+    free(root);
+    free(commit);
+    if (end < rest.size() && !parseArray(rest.substr(end + 1), c, reason))
+        return false;
+    if (c.store.empty())
+    {
+        reason = "there is no path";
         return false;
     }
     // GDAL 3.14's view of a repository does not distinguish absent objects from unreadable ones.
@@ -428,8 +368,7 @@ bool zsNameInStoreAbove(ZSConnection &connection, bool isArray, std::string &tex
     if (root.empty() || !(isArray || isListed || !isConsolidated) || !zs_path_is_clean(below.c_str()))
         return false;
     const bool isSame = isArray && connection.array == zsRootArrayName(connection.store);
-    for (std::string *array : {&connection.array, &connection.whole})
-        *array = below + (array->empty() || isSame ? "" : "/" + *array);
+    connection.array = below + (connection.array.empty() || isSame ? "" : "/" + connection.array);
     connection.store = root;
     connection.isUnlisted = isConsolidated && !isListed;
     return true;
@@ -491,42 +430,11 @@ bool zsIsRepository(const std::string &store)
            (isIcechunkFile(store + "/" ZS_ICECHUNK_REPOSITORY) || zsExists(store + "/" ZS_ICECHUNK_MAIN));
 }
 
-static bool isCalledRepository(const std::string &store)
-{
-    return CPLString(store.substr(store.rfind('/') + 1)).tolower().find("icechunk") != std::string::npos;
-}
-
-bool zsIsNamedRepository(const ZSConnection &connection)
-{
-    return connection.prefix == ZSConnection::Prefix::ICECHUNK || !connection.commit.empty() ||
-           isCalledRepository(connection.store);
-}
-
-/* Asks a remote store for the objects that a repository has: one request where it is one of version 2, else two. */
-static bool isRemoteRepository(const std::string &path)
-{
-    ZSStore store;
-    if (zs_store_open(path.c_str(), &store.store, nullptr) != ZS_OK)
-        return false;
-    for (const char *key : {ZS_ICECHUNK_REPOSITORY, ZS_ICECHUNK_MAIN})
-    {
-        struct zs_object *object = nullptr;
-        char bytes[ZS_ICECHUNK_MAGIC_BYTES] = {};
-        const bool isThere =
-            zs_object_open_head(store.store, key, sizeof bytes, bytes, &object, nullptr) == ZS_OK;
-        zs_object_close(object);
-        if (isThere && (EQUAL(key, ZS_ICECHUNK_MAIN) || zs_icechunk_is_file(bytes, sizeof bytes)))
-            return true;
-    }
-    return false;
-}
-
 bool zsIsNoRepository(const ZSConnection &connection)
 {
     const std::string &store = connection.store;
-    const bool is = !connection.commit.empty() ||
-                    (zsIsRemote(store) ? isRemoteRepository(store) : zsIsRepository(store));
-    return !is || zsRefuse(CPLE_NotSupported, "%s: %s", zsShown(store).c_str(), ZS_ICECHUNK_READ_ONLY);
+    return (connection.commit.empty() && !zsIsRepository(store)) ||
+           zsRefuse(CPLE_NotSupported, "%s: %s", zsShown(store).c_str(), ZS_ICECHUNK_READ_ONLY);
 }
 
 /* ---- Which commit ---- */
@@ -551,16 +459,4 @@ bool zsTakeCommitOptions(CSLConstList options, ZSConnection &connection, std::st
                 (connection.commit.empty() ? "" : "&") + std::string(name) + "=" + escaped(given, "&?%\"");
     }
     return true;
-}
-
-enum zs_status zsOpenRepository(const ZSConnection &connection, ZSStore &store, struct zs_error *err)
-{
-    return zs_icechunk_open(&store.store, connection.commit.c_str(), err);
-}
-
-void zsDescribeRepository(const ZSStore &store, GDALDataset &dataset)
-{
-    char **items = zs_icechunk_describe(store.store);
-    dataset.GDALMajorObject::SetMetadata(items, "ICECHUNK"); // nothing is to be stored of it
-    zs_names_free(items);
 }

@@ -28,7 +28,6 @@ struct ZSConnection
     std::vector<uint64_t> indices; /* ... and indices into its extra dimensions */
     /* ... or dimensions by name: the name, and its value or range as written */
     std::vector<std::pair<std::string, std::string>> named;
-    std::string whole; /* ... and the path if those are none: names may end so, too */
     bool isUnlisted = false; /* an array that came after the consolidation of the store (zsNameInStoreAbove) */
 
     bool Chooses() const
@@ -46,8 +45,8 @@ std::string zsUnescapedWord(const std::string &text);
 
 /* Parses `name`: [PREFIX:]path, PREFIX:path:/array:i:j, PREFIX:"path":/array:i:j, and behind our own prefix
  * /array:time=2026-05-01T06:30:step=0..6, too (geo/axes.h); there any %XX in an array's name stands for its byte.
- * Where a path without quotes has ":/" in it (but for "://" and a drive), the last one ends the path of the store; if
- * there is no store on disk, but one of the name as a whole, that is meant. A path of a zarr.json, or the object `repo`
+ * Where a path without quotes has ":/" in it (but for "://"), the last one ends the path of the store; if there is no
+ * store on disk, but one of the name as a whole, that is meant. A path of a zarr.json, or the object `repo`
  * of a local Icechunk repository, is that of its directory; http:// and https:// become /vsicurl/. Behind the path of
  * a repository stands which commit: ?branch=x, ?tag=x, ?snapshot=ID, ?as_of=time, with & between two. False, with a
  * reason, when it is malformed. */
@@ -84,18 +83,9 @@ std::string zsShown(const std::string &name);
 
 /* Whether there is a repository at a local path. Remote stores are not asked: false. */
 bool zsIsRepository(const std::string &store);
-/* Whether a name is that of a repository: it has `icechunk` in it, a commit behind it, or GDAL's prefix. Then the
- * history is read before a zarr.json is looked for. */
-bool zsIsNamedRepository(const ZSConnection &connection);
-
-/* Checks that the name is no repository; else emits a CPLError. Asks a remote store for two objects. */
+/* Checks that the name is that of no commit, and of no local repository; else emits a CPLError. What is remote and no
+ * store is not replaced anyway. */
 bool zsIsNoRepository(const ZSConnection &connection);
 
 /* Adds the commit that open options ask for to the connection. False, with a reason, where the name has another. */
 bool zsTakeCommitOptions(CSLConstList options, ZSConnection &connection, std::string &reason);
-
-/* Replaces the store by that of the commit. ZS_NOT_FOUND: it is no repository. */
-enum zs_status zsOpenRepository(const ZSConnection &connection, ZSStore &store, struct zs_error *err);
-
-/* Fills the metadata domain ICECHUNK: which commit it is, and which others have names. */
-void zsDescribeRepository(const ZSStore &store, GDALDataset &dataset);

@@ -27,22 +27,12 @@ class Driver final : public GDALDriver
 {
     static thread_local int s_asked;
 
-    /* `gdal ... --overwrite` deletes in silence, and then calls what was not deleted no dataset: a refusal goes past
-     * the handler that swallows it. */
-    static CPLErr DeleteAudibly(const char *name)
-    {
-        void *ignored = nullptr;
-        const CPLErr result = ZSGuarded<zsDelete>::Call(name);
-        if (result != CE_None && CPLGetErrorHandler(&ignored) == CPLQuietErrorHandler)
-            CPLDefaultErrorHandler(CE_Warning, CPLGetLastErrorNo(), CPLGetLastErrorMsg());
-        return result;
-    }
     static CPLErr Delete(const char *name)
     {
         const bool makesRoom = s_asked > 1;
         s_asked = 0;
         if (!makesRoom)
-            return DeleteAudibly(name);
+            return ZSGuarded<zsDelete>::Call(name);
         CPLDebug("ShardedZarr", "%s stays until what replaces it is complete", name);
         return CE_Failure; // which callers that make room for a new store ignore
     }

@@ -110,33 +110,23 @@ int zsIdentify(GDALOpenInfo *info)
 
 /* ---- Open ---- */
 
-/* Adds to the message that a node does not exist how one that came after the consolidation is opened, or the rasters of
- * the store. */
+/* Adds to the message that a node does not exist how one that came after the consolidation is opened, or the first
+ * raster of the store. */
 static void tellWhatThereIs(const ZSStore &store, const ZSConnection &connection, struct zs_error *err)
 {
-    constexpr size_t MOST = 10;
     const struct zs_node *root = nullptr, **rasters = nullptr;
     size_t count = 0;
     struct zs_error ignored;
+    const std::string message = err->message;
     if (zs_hierarchy_is_consolidated(store.hierarchy) &&
         zs_hierarchy_stored_node(store.hierarchy, connection.array.c_str(), &root, &ignored) == ZS_OK)
-    {
-        const std::string unlisted = err->message;
         static_cast<void>(zs_fail(err, ZS_NOT_FOUND, "%s; it is there, and the open option "
-                                  "USE_CONSOLIDATED_METADATA=NO finds it", unlisted.c_str()));
-        return;
-    }
-    if (zs_hierarchy_node(store.hierarchy, "", &root, &ignored) != ZS_OK ||
-        zs_rasters_find(store.hierarchy, root, &rasters, &count, nullptr, &ignored) != ZS_OK)
-        return;
-    const std::unique_ptr<const struct zs_node *, decltype(&free)> freed(rasters, free);
-    std::string names;
-    for (size_t i = 0; i < std::min(count, MOST); i++)
-        names += std::string(i > 0 ? ", /" : "/") + rasters[i]->path;
-    const std::string message = err->message;
-    if (count > 0)
-        static_cast<void>(zs_fail(err, ZS_NOT_FOUND, "%s; there %s %s%s", message.c_str(), count > 1 ? "are" : "is",
-                                  names.c_str(), count > MOST ? " ..." : ""));
+                                  "USE_CONSOLIDATED_METADATA=NO finds it", message.c_str()));
+    else if (zs_hierarchy_node(store.hierarchy, "", &root, &ignored) == ZS_OK &&
+             zs_rasters_find(store.hierarchy, root, &rasters, &count, nullptr, &ignored) == ZS_OK)
+        static_cast<void>(zs_fail(err, ZS_NOT_FOUND, "%s; there is /%s%s", message.c_str(), rasters[0]->path,
+                                  count > 1 ? " and others" : ""));
+    free(rasters);
 }
 
 /* Whether the name is that of the store's root, which is an array. */
@@ -147,29 +137,19 @@ static bool isRootArray(const ZSStore &store, const ZSConnection &connection, co
            zs_hierarchy_node(store.hierarchy, "", &node, &ignored) == ZS_OK && node->type == ZS_NODE_ARRAY;
 }
 
-/* The node that a connection names. What looks like indices is part of the name where only such a node exists. */
+/* The node that a connection names. */
 static enum zs_status findNamed(const ZSStore &store, ZSConnection &connection, const struct zs_node *&node,
                                 struct zs_error *err)
 {
     const enum zs_status status = zs_hierarchy_node(store.hierarchy, connection.array.c_str(), &node, err);
-    struct zs_error ignored;
     if (status == ZS_NOT_FOUND && isRootArray(store, connection, node))
     {
         connection.array.clear();
         return ZS_OK;
     }
-    if (status != ZS_NOT_FOUND)
-        return status;
-    if (!connection.Chooses() ||
-        zs_hierarchy_node(store.hierarchy, connection.whole.c_str(), &node, &ignored) != ZS_OK)
-    {
+    if (status == ZS_NOT_FOUND)
         tellWhatThereIs(store, connection, err);
-        return status;
-    }
-    connection.array = connection.whole;
-    connection.indices.clear();
-    connection.named.clear();
-    return ZS_OK;
+    return status;
 }
 
 namespace
@@ -222,9 +202,12 @@ static bool openHierarchy(ZSStore &store, const ZSConnection &connection, const 
         zs_hierarchy_open_text(store.store, text.data(), text.size(), consolidated, h, err) == ZS_OK)
         return true;
     enum zs_status status = ZS_NOT_FOUND, other = ZS_NOT_FOUND;
-    const bool isFirst = zsIsNamedRepository(connection); // a request less
+    // Then the history is read before a zarr.json is looked for: a request less.
+    const CPLString name = CPLString(connection.store.substr(connection.store.rfind('/') + 1)).tolower();
+    const bool isFirst = connection.prefix == ZSConnection::Prefix::ICECHUNK || !connection.commit.empty() ||
+                         name.find("icechunk") != std::string::npos;
     if (isFirst)
-        other = zsOpenRepository(connection, store, &why);
+        other = zs_icechunk_open(&store.store, connection.commit.c_str(), &why);
     if (other == ZS_NOT_FOUND &&
         (!connection.commit.empty() || connection.prefix == ZSConnection::Prefix::ICECHUNK))
     {
@@ -238,7 +221,7 @@ static bool openHierarchy(ZSStore &store, const ZSConnection &connection, const 
     if (status == ZS_OK && other == ZS_NOT_FOUND)
         return true;
     if (status == ZS_NOT_FOUND && other == ZS_NOT_FOUND && mayBeOther && !isFirst)
-        other = zsOpenRepository(connection, store, &why);
+        other = zs_icechunk_open(&store.store, connection.commit.c_str(), &why);
     isRepository = other != ZS_NOT_FOUND;
     if (other != ZS_OK && other != ZS_NOT_FOUND)
         *err = why;
@@ -310,7 +293,11 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const 
     if (a.dataset != nullptr)
         store->NoteOpen();
     if (a.dataset != nullptr && isRepository)
-        zsDescribeRepository(*store, *a.dataset);
+    {
+        char **items = zs_icechunk_describe(store->store); // which commit it is, and which others have names
+        a.dataset->GDALMajorObject::SetMetadata(items, "ICECHUNK"); // nothing is to be stored of it
+        zs_names_free(items);
+    }
     a.isReplaced = a.dataset == nullptr && zs_store_is_replaced(store->store);
     return a;
 }

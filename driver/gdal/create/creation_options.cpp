@@ -198,6 +198,22 @@ struct zs_encoding ZSCreationOptions::EncodingOf(const struct zs_dtype &dtype)
     return e;
 }
 
+const char *zsNameOfDimension(const struct zs_raster_spec &spec, int d)
+{
+    const struct zs_axes at = zs_raster_axes(&spec);
+    return d == at.x ? spec.dim_x : d == at.y ? spec.dim_y : spec.axes[d].name;
+}
+
+bool zsIsDimension(const struct zs_raster_spec &spec, const std::string &name)
+{
+    for (int d = 0; d < zs_raster_ndim(&spec); d++)
+    {
+        if (name == zsNameOfDimension(spec, d))
+            return true;
+    }
+    return spec.healpix != nullptr && name == ZS_CELL_COORDINATE;
+}
+
 bool ZSCreationOptions::RenameDimensions(struct zs_raster_spec &spec, const bool *taken)
 {
     if (!dim_names.empty())
@@ -205,7 +221,7 @@ bool ZSCreationOptions::RenameDimensions(struct zs_raster_spec &spec, const bool
     const struct zs_axes at = zs_raster_axes(&spec);
     for (int d = 0; d < zs_raster_ndim(&spec); d++)
     {
-        const char *name = d == at.x ? spec.dim_x : d == at.y ? spec.dim_y : spec.axes[d].name;
+        const char *name = zsNameOfDimension(spec, d);
         dim_names.push_back(taken[d] ? std::string(name) + "_" + spec.arrays[0].name : name);
     }
     if (at.y >= 0)
@@ -270,7 +286,6 @@ bool ZSCreationOptions::FoldSquares(struct zs_raster_spec &spec) const
 
 bool ZSCreationOptions::NameDimensions(struct zs_raster_spec &spec)
 {
-    const struct zs_axes axes = zs_raster_axes(&spec);
     const auto dims = static_cast<size_t>(zs_raster_ndim(&spec));
     if (!dim_names.empty() && dim_names.size() != dims)
     {
@@ -286,16 +301,10 @@ bool ZSCreationOptions::NameDimensions(struct zs_raster_spec &spec)
     if (spec.dim_y != nullptr && (zs_name_axis(spec.dim_x) == 'Y' || zs_name_axis(spec.dim_y) == 'X'))
         return zsRefuseOption("DIM_NAMES", "the name of Y before that of X",
                               (std::string(spec.dim_y) + "," + spec.dim_x).c_str());
-    for (size_t d = 0; d < dims; d++)
-    {
-        const int dim = static_cast<int>(d);
-        const char *name = dim == axes.x ? spec.dim_x : dim == axes.y ? spec.dim_y : spec.axes[d].name;
-        if (array_name == name)
-            return zsRefuseOption("ARRAY_NAME", "a name other than that of a dimension, for which there are DIM_NAMES",
-                                  name);
-    }
-    if (isCells && (array_name == ZS_CELL_COORDINATE ||
-                    std::find(dim_names.begin(), dim_names.end(), ZS_CELL_COORDINATE) != dim_names.end()))
-        return zsRefuseOption("ARRAY_NAME", "a name other than that of the coordinate", ZS_CELL_COORDINATE);
+    if (zsIsDimension(spec, array_name))
+        return zsRefuseOption("ARRAY_NAME", "a name other than that of a dimension, for which there are DIM_NAMES",
+                              array_name.c_str());
+    if (isCells && std::find(dim_names.begin(), dim_names.end(), ZS_CELL_COORDINATE) != dim_names.end())
+        return zsRefuseOption("DIM_NAMES", "a name other than that of the coordinate", ZS_CELL_COORDINATE);
     return true;
 }

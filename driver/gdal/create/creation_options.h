@@ -129,5 +129,9 @@ struct ZSCreationOptions
     bool NameDimensions(struct zs_raster_spec &spec);
 };
 
+/* The name of dimension `d` of the new array, and whether one, or a coordinate of cells, has a name. */
+const char *zsNameOfDimension(const struct zs_raster_spec &spec, int d);
+bool zsIsDimension(const struct zs_raster_spec &spec, const std::string &name);
+
 /* Resampling of the raster's overviews: `asked`, or where that is "" one that suits its pixels. */
 std::string zsOverviewResampling(const std::string &asked, GDALDataset &raster);

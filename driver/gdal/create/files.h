@@ -48,11 +48,6 @@ bool zsMayReplace(const std::string &root, bool overwrite, bool canAppend, bool 
  * all while somebody appends an array. */
 bool zsRemoveReplaced(const std::string &store, bool overwrite);
 
-/* For Delete(): removes a store, its root's metadata first, if it is one raster and holds nothing of others. Else false
- * (CPLError emitted), as on failure: programs that make room for a new raster (rasterio) delete before they pass
- * options. With ALL in the configuration any store goes; what is not its own stays, and a warning says so. */
-bool zsDeleteStore(const std::string &store);
-
 /* Removes the store's own files, without a message: the store was never in place. */
 void zsRemoveSilently(const std::string &store, enum zs_marks marks = ZS_MARKS_GO);
 
@@ -61,10 +56,6 @@ void zsRemoveLeftovers(const std::string &root);
 
 /* Over a network GDAL remembers what was in the directory above: to be asked again, where something is there by now. */
 void zsForgetListing(const std::string &path);
-
-/* Whether a directory that is no store holds what a killed writer left of one, and nothing else. */
-bool zsIsLeftover(const std::string &path);
-bool zsIsLink(const std::string &path);
 
 /* Whether a store is at a path. Else false with CPLError emitted: `otherwise`, unless that is a store of Zarr v2, or
  * could not be found out. */

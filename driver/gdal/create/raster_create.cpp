@@ -232,20 +232,11 @@ static void dropScales(const std::vector<struct zs_band_properties> &bands, CPLS
     }
 }
 
-/* Whether a coordinate variable of the raster has that name. */
-static bool isDimension(const struct zs_raster_spec &spec, const std::string &name)
-{
-    const auto isNamed = [&](const struct zs_extra_axis &axis) { return name == axis.name; };
-    return name == spec.dim_x || (spec.dim_y != nullptr && name == spec.dim_y) ||
-           (spec.healpix != nullptr && name == ZS_CELL_COORDINATE) ||
-           std::any_of(spec.axes, spec.axes + spec.axis_count, isNamed);
-}
-
 /* Default name of an array: that of a file or store, without its ending. */
 static std::string defaultArrayName(const std::string &file, const struct zs_raster_spec &spec)
 {
     const std::string name = zsUtf8(CPLGetBasename(file.c_str()));
-    return zsIsArrayName(name) && !isDimension(spec, name) ? name : "data";
+    return zsIsArrayName(name) && !zsIsDimension(spec, name) ? name : "data";
 }
 
 /* Name of the array: from the options; else that of the store, or, where it is appended to a store, that of the source,
@@ -275,7 +266,7 @@ void NewRaster::DescribeArrays(int bands)
     m_axes.Spend(m_metadata, m_bands);
 
     const auto isTaken = [this](const std::string &name)
-    { return isDimension(m_spec, name) || std::find(m_names.begin(), m_names.end(), name) != m_names.end(); };
+    { return zsIsDimension(m_spec, name) || std::find(m_names.begin(), m_names.end(), name) != m_names.end(); };
     const std::string name = ArrayName();
     const bool isOne = m_options.single_array || m_source == nullptr;
     for (size_t b = 0; b < m_bands.size() && !isOne; b++)

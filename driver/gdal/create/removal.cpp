@@ -67,14 +67,15 @@ void zsForgetListing(const std::string &path)
         VSICurlPartialClearCache(CPLGetPath(path.c_str()));
 }
 
-bool zsIsLeftover(const std::string &path)
+/* Whether a directory that is no store holds what a killed writer left of one, and nothing else. */
+static bool isLeftover(const std::string &path)
 {
     ZSContents contents;
     return contents.FindSilently(path) && !contents.HasRoot() && contents.found.foreign_count == 0 &&
            contents.found.own.count > 0;
 }
 
-bool zsIsLink(const std::string &path)
+static bool isLink(const std::string &path)
 {
     struct zs_error err;
     ZSStore at;
@@ -142,6 +143,7 @@ static bool isOneRaster(const std::string &root, const char *advice)
     size_t count = 0, nodeCount = 0;
     if (zs_store_open(root.c_str(), &store.store, &err) != ZS_OK ||
         zs_hierarchy_open(store.store, false, &store.hierarchy, &err) != ZS_OK ||
+        zs_hierarchy_check_writable(store.hierarchy, &err) != ZS_OK ||
         zs_hierarchy_node(store.hierarchy, "", &group, &err) != ZS_OK ||
         zs_hierarchy_list(store.hierarchy, &nodes, &nodeCount, &err) != ZS_OK) // it searches a remote store, too
         return zsReport(err);
@@ -300,7 +302,10 @@ bool zsRemoveReplaced(const std::string &store, bool overwrite)
            removeFound(store, contents, ZS_MARKS_STAY);
 }
 
-bool zsDeleteStore(const std::string &store)
+/* Removes a store, its root's metadata first, if it is one raster and holds nothing of others. Else false (CPLError
+ * emitted), as on failure: programs that make room for a new raster (rasterio) delete before they pass options. With
+ * ALL in the configuration any store goes; what is not its own stays, and a warning says so. */
+static bool deleteStore(const std::string &store)
 {
     static const char ADVICE[] = "the configuration option SHARDEDZARR_DELETE=ALL deletes what there is";
     const bool isForced = EQUAL(CPLGetConfigOption("SHARDEDZARR_DELETE", ""), "ALL");
@@ -355,27 +360,19 @@ static bool isDeletable(const char *name, const ZSConnection &connection)
 {
     const std::string &store = connection.store, shown = zsShown(name);
     VSIStatBufL st;
-    const bool isThere = VSIStatL(store.c_str(), &st) == 0, isArchive = zsIsArchive(store);
-    const bool isNamed = connection.prefix == ZSConnection::Prefix::NONE && !zsEndsWith(name, "zarr.json");
-    const bool isKnown = !zs_path_is_remote(store.c_str()) || (isThere && VSI_ISDIR(st.st_mode));
-    if (isNamed && !isArchive && isKnown)
+    const bool isThere = VSIStatL(store.c_str(), &st) == 0;
+    const bool isFolder = connection.prefix == ZSConnection::Prefix::NONE && !zsEndsWith(name, "zarr.json") &&
+                          !zsIsArchive(store);
+    if (isFolder && (!zs_path_is_remote(store.c_str()) || (isThere && VSI_ISDIR(st.st_mode))))
         return true;
-    if (connection.has_array && !connection.array.empty())
-        CPLError(CE_Warning, CPLE_NotSupported, "%s: an array of a store is not deleted alone", shown.c_str());
-    else if (isNamed && !isArchive)
-    {
-        zsForgetListing(store);
-        if (VSIStatL(store.c_str(), &st) == 0)
-            CPLError(CE_Warning, CPLE_FileIO,
-                     "%s: is not deleted: GDAL did not know that it is there; it does from now on", shown.c_str());
-        else
-            CPLError(CE_Failure, CPLE_OpenFailed, "%s: cannot be deleted: it is not there, or cannot be reached",
-                     shown.c_str());
-    }
+    zsForgetListing(store);
+    if (isFolder)
+        CPLError(CE_Failure, CPLE_OpenFailed, "%s: is not deleted: it is not there, or GDAL did not know it; ask again",
+                 shown.c_str());
     else if (isThere)
-        CPLError(CE_Warning, CPLE_NotSupported, "%s: stays; %s", shown.c_str(),
-                 isArchive ? "to delete it, remove the file"
-                           : ("the name by which it is deleted is " + zsShown(store)).c_str());
+        CPLError(CE_Warning, CPLE_NotSupported,
+                 "%s: stays; a store is deleted by the name of its folder, and one in an archive with that file",
+                 shown.c_str());
     return false;
 }
 
@@ -389,16 +386,6 @@ static bool isClosed(const std::string &store)
            zsRefuse(CPLE_AppDefined,
                     "%s: is not deleted: this program has it open; close it first, or give the configuration option "
                     "SHARDEDZARR_DELETE=ALL", zsShown(store).c_str());
-}
-
-/* Whether a store may be changed: not a draft of 2022. True where this is unknown: a later step reports it. */
-static bool isWritable(const std::string &path)
-{
-    ZSStore store;
-    struct zs_error err;
-    return zs_store_open(path.c_str(), &store.store, &err) != ZS_OK ||
-           zs_hierarchy_open(store.store, false, &store.hierarchy, &err) != ZS_OK ||
-           zs_hierarchy_check_writable(store.hierarchy, &err) == ZS_OK || zsReport(err);
 }
 
 /* Removes a link to a store, which takes nothing along. */
@@ -418,11 +405,11 @@ CPLErr zsDelete(const char *name)
     if (zsParseConnection(name, connection, reason) && !isDeletable(name, connection))
         return CE_Failure;
     // The remains of a killed writer do not open as a store.
-    const bool isLeft = !zsExists(connection.store + "/zarr.json") && zsIsLeftover(connection.store);
+    const bool isLeft = !zsExists(connection.store + "/zarr.json") && isLeftover(connection.store);
     const std::string store = isLeft ? connection.store : storeOf(name);
-    if (store.empty() || !isWritable(store))
+    if (store.empty())
         return CE_Failure;
-    const bool ok = zsIsLink(store) ? deleteLink(store) : isClosed(store) && zsDeleteStore(store);
+    const bool ok = isLink(store) ? deleteLink(store) : isClosed(store) && deleteStore(store);
     return ok ? CE_None : CE_Failure;
 }
 
@@ -440,12 +427,12 @@ static bool findPaths(const char *newName, const char *oldName, std::string &to,
     if (!zsParseConnection(newName, connection, reason))
         return zsRefuse(CPLE_AppDefined, "%s: %s", zsShown(newName).c_str(), zsShown(reason).c_str());
     to = connection.store;
-    if (zsExists(to))
-        return zsRefuse(CPLE_AppDefined, "%s: exists already; it is not overwritten: delete it first",
-                        zsShown(to).c_str());
-    return !zs_path_is_remote(to.c_str()) ||
-           zsRefuse(CPLE_NotSupported, "%s: stores are not renamed or copied to object stores; gdal_translate and "
-                                       "gdalmdimtranslate make a store there", zsShown(to).c_str());
+    const bool isThere = zsExists(to);
+    return (!isThere && !zs_path_is_remote(to.c_str())) ||
+           zsRefuse(CPLE_NotSupported, "%s: %s", zsShown(to).c_str(),
+                    isThere ? "exists already; it is not overwritten: delete it first"
+                            : "stores are not renamed or copied to object stores; gdal_translate and "
+                              "gdalmdimtranslate make a store there");
 }
 
 CPLErr zsRename(const char *newName, const char *oldName)

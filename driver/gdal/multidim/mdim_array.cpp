@@ -1,11 +1,14 @@
-#include "mdim_node_array.h"
+/* Arrays: of numbers, and of text. */
+#include "mdim.h"
 
 #include <algorithm>
+
+#include "gdal/guard.h"
 
 extern "C"
 {
 #include "base/memory.h"
-#include "geo/bands.h"
+#include "codec/chain.h"
 #include "geo/conventions.h"
 #include "raster/overviews.h"
 #include "raster/update.h"
@@ -15,66 +18,82 @@ extern "C"
 
 namespace
 {
-class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
+class ZSMdimArray final : public GDALPamMDArray, public ZSMdimObject
 {
-    std::shared_ptr<ZSMdimOpened> m_opened;
+    std::shared_ptr<ZSMdimStore> m_store;
+    std::shared_ptr<ZSMdimNode> m_handle;
+    const bool m_isText;
+    GDALExtendedDataType m_type;
+    std::vector<std::shared_ptr<GDALDimension>> m_dimensions;
+    std::string m_filename;
+    CPLStringList m_structure;
+    std::shared_ptr<struct zs_array> m_opened; /* null of text; where it is changed it may be of before a change */
     std::string m_unit;
     ZSOwnedProperties m_properties;
-    bool m_isMade = false;    /* in this session */
     std::vector<GByte> m_nodata; /* as an element of m_type; empty where there is none */
 
     mutable std::mutex m_lock; /* of the members below, which are read lazily: that may cost requests */
     mutable bool m_srsRead = false;
     mutable std::shared_ptr<OGRSpatialReference> m_srs;
-#if ZS_GDAL_AT_LEAST(13)
-    mutable bool m_levelsFound = false;
-    mutable std::vector<std::string> m_levels; /* paths of smaller versions, from large to small */
 
-    bool FindLevels() const; // false (CPLError emitted): the store could not be asked
+    const struct zs_node *Node() const
+    {
+        return m_store->Node(*m_handle);
+    }
+    std::shared_ptr<struct zs_array> Core(struct zs_error *err) const
+    {
+        return m_store->IsUpdatable() ? m_store->Open(*m_handle, err) : m_opened;
+    }
+    ZSMdimRequest Request(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
+                          const GDALExtendedDataType &type, const void *data) const
+    {
+        return zsMdimRequest(m_dimensions.size(), start, count, step, stride, type.GetSize(), data);
+    }
+    enum zs_status Write(const ZSMdimRequest &request, const GDALExtendedDataType &type, struct zs_error *err);
+    void TakeProperties(const struct zs_node *node);
+    void TakeNodata(const struct zs_node *node);
+    void TellStructure(const struct zs_node *node);
     std::vector<std::string> Levels() const;
-#endif
-
-    void CopyProperties();
-    void TakeNodata();
     bool SetProperty(enum zs_band_property property, const struct zs_band_properties &wanted);
-    bool Refill(const void *value);
-    bool IsImpliedInSource(const void *element) const;
+    bool SetNodata(const void *value);
+    bool IsImpliedInSource(const void *element, const struct zs_node *node) const;
     bool ChangeSpatialRef(OGRSpatialReference *srs);
     std::shared_ptr<OGRSpatialReference> ReadSpatialRef() const;
 
   protected:
-    bool ReadElements(const ZSMdimRequest &request, const GDALExtendedDataType &type,
-                      struct zs_error *err) const override
-    {
-        return zsMdimRead(m_opened->Get(), m_type, request, type, err);
-    }
-    enum zs_status WriteElements(const ZSMdimRequest &request, const GDALExtendedDataType &type,
-                                 struct zs_error *err) override
-    {
-        m_opened->isBlank = false;
-        // GDAL converts no text to numbers for arrays
-        return zsMdimWrite(m_opened->Get(), request, type.GetNumericDataType(), err);
-    }
+    bool IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
+               const GDALExtendedDataType &type, void *data) const override;
+    bool IWrite(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
+                const GDALExtendedDataType &type, const void *data) override;
     bool IAdviseRead(const GUInt64 *start, const size_t *count, CSLConstList options) const override;
     /* GDAL looks for a side-car file with a cache at the first read: of a remote store that is a request. */
     bool IsCacheable() const override
     {
-        return !m_store->Store()->is_remote && !m_store->IsUpdatable();
+        return !m_isText && !m_store->Store()->is_remote && !m_store->IsUpdatable();
     }
 
   public:
     ZSMdimArray(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
-                const std::shared_ptr<ZSMdimOpened> &opened, GDALDataType type)
-        : GDALAbstractMDArray(store->ParentName(node), store->NodeName(node)),
-          ZSMdimNodeArray(store, node, GDALExtendedDataType::Create(type), store->Pam()), m_opened(opened),
-          m_properties(new struct zs_band_properties())
+                const GDALExtendedDataType &type, const std::shared_ptr<struct zs_array> &opened)
+        : GDALAbstractMDArray(store->ParentName(node->path), store->NodeName(node->path)),
+          GDALPamMDArray(store->ParentName(node->path), store->NodeName(node->path),
+                         node->is_text ? nullptr : store->Pam()),
+          m_store(store), m_handle(store->Handle(node->path)), m_isText(node->is_text), m_type(type),
+          m_filename(store->DocumentName(node->path)), m_opened(opened), m_properties(new struct zs_band_properties())
     {
     }
     static std::shared_ptr<GDALMDArray> Create(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
-                                               const std::shared_ptr<ZSMdimOpened> &made,
-                                               const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
+                                               const std::vector<std::shared_ptr<GDALDimension>> &made,
                                                struct zs_error *err);
 
+    const std::vector<std::shared_ptr<GDALDimension>> &GetDimensions() const override
+    {
+        return m_dimensions;
+    }
+    const GDALExtendedDataType &GetDataType() const override
+    {
+        return m_type;
+    }
     const std::string &GetUnit() const override
     {
         return m_unit;
@@ -83,15 +102,46 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
     {
         return m_nodata.empty() ? nullptr : m_nodata.data();
     }
+    bool IsWritable() const override
+    {
+        return m_store->IsUpdatable();
+    }
+    const std::string &GetFilename() const override
+    {
+        return m_filename;
+    }
+    CSLConstList GetStructuralInfo() const override
+    {
+        return m_structure.List();
+    }
+    std::shared_ptr<GDALAttribute> GetAttribute(const std::string &name) const override
+    {
+        return zsGuard([&] { return GetAttributeFromAttributes(name); });
+    }
     double GetOffset(bool *has, GDALDataType *stored) const override;
     double GetScale(bool *has, GDALDataType *stored) const override;
     std::vector<GUInt64> GetBlockSize() const override;
     std::shared_ptr<OGRSpatialReference> GetSpatialRef() const override;
     std::vector<std::shared_ptr<GDALAttribute>> GetAttributes(CSLConstList options) const override;
     std::vector<std::shared_ptr<GDALMDArray>> GetCoordinateVariables() const override;
+#if ZS_GDAL_AT_LEAST(13)
+    int GetOverviewCount() const override
+    {
+        return zsGuard([&] { return static_cast<int>(Levels().size()); });
+    }
+    std::shared_ptr<GDALMDArray> GetOverview(int i) const override;
+#endif
 
-    bool Follow(const struct zs_node *node, struct zs_error *err) override;
+    /* ---- Changing ---- */
 
+    void Refresh(const ZSMdimStore &store) override;
+    bool CopyFrom(GDALDataset *, const GDALMDArray *from, bool strict, GUInt64 &cost, const GUInt64 totalCost,
+                  GDALProgressFunc progress, void *progressData) override;
+    std::shared_ptr<GDALAttribute> CreateAttribute(const std::string &name, const std::vector<GUInt64> &dimensions,
+                                                   const GDALExtendedDataType &type, CSLConstList) override
+    {
+        return zsGuard([&] { return zsMdimNewAttribute(m_store, m_handle, GetFullName(), name, dimensions, type); });
+    }
     bool SetUnit(const std::string &unit) override;
     bool SetScale(double scale, GDALDataType) override
     {
@@ -111,85 +161,165 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
             return SetProperty(ZS_BAND_OFFSET, wanted);
         });
     }
-#if ZS_GDAL_AT_LEAST(13)
-    int GetOverviewCount() const override;
-    std::shared_ptr<GDALMDArray> GetOverview(int i) const override;
-#endif
-    bool SetRawNoDataValue(const void *value) override;
+    bool SetRawNoDataValue(const void *value) override
+    {
+        return zsGuard([&] { return m_isText ? GDALMDArray::SetRawNoDataValue(value) : SetNodata(value); });
+    }
     bool SetSpatialRef(const OGRSpatialReference *srs) override;
+#if ZS_GDAL_AT_LEAST(7)
+    bool Resize(const std::vector<GUInt64> &sizes, CSLConstList) override
+    {
+        return zsGuard([&] { return m_store->Resize(*m_handle, sizes); });
+    }
+#endif
+#if ZS_GDAL_AT_LEAST(8)
+    bool Rename(const std::string &name) override
+    {
+        return zsGuard([&] { return m_store->Rename(*m_handle, zsUtf8(name)); });
+    }
+    bool DeleteAttribute(const std::string &name, CSLConstList) override
+    {
+        return zsGuard([&] { return zsMdimDeleteAttribute(*m_store, *m_handle, GetFullName(), name); });
+    }
+    std::shared_ptr<GDALGroup> GetRootGroup() const override
+    {
+        return zsGuard([&] { return m_store->RootGroup(); });
+    }
+#endif
 };
 } // namespace
 
-/* ---- Type, dimensions and attributes ---- */
+/* ---- Opening ---- */
 
-/* Whether the array has the coordinates of a dimension, or is one value: there the fill value is a value like others,
- * as xarray has it, unless it is declared to stand for missing ones. */
-static bool isVariable(const struct zs_node *node, const std::vector<std::shared_ptr<GDALDimension>> &dimensions)
+static std::string sizesText(const uint64_t *sizes, int n)
 {
-    return dimensions.empty() || (dimensions.size() == 1 && dimensions[0]->GetName() == zs_path_name(node->path));
+    std::string text;
+    for (int d = 0; d < n; d++)
+        text += (d > 0 ? "," : "") + std::to_string(sizes[d]);
+    return text;
 }
 
-void ZSMdimArray::CopyProperties()
+/* How chunks are encoded, in the words of GDAL's own Zarr driver, and units of times, which GDAL has no type for. */
+void ZSMdimArray::TellStructure(const struct zs_node *node)
 {
-    const struct zs_array_meta &meta = *m_node->array;
+    const std::unique_ptr<char, decltype(&free)> codecs(zs_codecs_text(node), free);
+    if (codecs != nullptr)
+        m_structure.SetNameValue("CODECS", codecs.get());
+    if (m_isText)
+        return;
+    const struct zs_array_info info = zs_array_get_info(m_opened.get());
+    const zs_json *configuration = nullptr;
+    const char *name = zs_extension_name(zs_json_get(node->document, "data_type"), &configuration);
+    const char *unit, *filter = zs_blosc_filter_name(node->array);
+    uint64_t factor;
+    const bool isTime = info.data_type == ZS_DATETIME64 || info.data_type == ZS_TIMEDELTA64;
+    if (isTime && name != nullptr)
+    {
+        m_structure.SetNameValue("data_type.name", name);
+        if (zs_json_string(zs_json_get(configuration, "unit"), &unit))
+            m_structure.SetNameValue("data_type.unit", unit);
+        if (zs_json_uint64(zs_json_get(configuration, "scale_factor"), &factor))
+            m_structure.SetNameValue("data_type.scale_factor", std::to_string(factor).c_str());
+    }
+    if (info.is_sharded && info.ndim > 0 && !info.has_edges)
+        m_structure.SetNameValue("SHARD_SHAPE", sizesText(info.shard_shape, info.ndim).c_str());
+    if (filter != nullptr)
+        m_structure.SetNameValue("BLOSC_SHUFFLE", filter);
+}
+
+void ZSMdimArray::TakeProperties(const struct zs_node *node)
+{
+    const struct zs_array_meta &meta = *node->array;
     const char *timeUnits = zs_time_units(&meta.dtype);
     if (m_properties->unit != nullptr)
         m_unit = m_properties->unit;
     else if (timeUnits != nullptr)
         m_unit = timeUnits;
-    if (isVariable(m_node, m_dimensions) && !zs_declares_nodata(m_node) && meta.dtype.type != ZS_DATETIME64 &&
-        meta.dtype.type != ZS_TIMEDELTA64)
+    // Of coordinates, and of one value, the fill value is a value like others, as xarray has it, unless it is declared
+    // to stand for missing ones.
+    const bool isVariable = m_dimensions.empty() ||
+                            (m_dimensions.size() == 1 && m_dimensions[0]->GetName() == zs_path_name(node->path));
+    if (isVariable && !zs_declares_nodata(node) && timeUnits == nullptr)
         m_properties->has_nodata = false;
-    TakeNodata();
+    TakeNodata(node);
 }
 
-void ZSMdimArray::TakeNodata()
+void ZSMdimArray::TakeNodata(const struct zs_node *node)
 {
-    const struct zs_array_meta &meta = *m_node->array;
+    const struct zs_dtype &dtype = node->array->dtype;
     m_nodata.clear();
     if (!m_properties->has_nodata)
         return;
     m_nodata.resize(m_type.GetSize());
-    ZSConversion conversion{meta.dtype.type, meta.dtype.size, m_type.GetNumericDataType()};
+    ZSConversion conversion{dtype.type, dtype.size, m_type.GetNumericDataType()};
     alignas(16) unsigned char aligned[ZS_MAX_ITEM_SIZE]; // m_properties->nodata need not be aligned
-    memcpy(aligned, m_properties->nodata, meta.dtype.size);
+    memcpy(aligned, m_properties->nodata, dtype.size);
     zsConvert(&conversion, aligned, m_nodata.data(), static_cast<ptrdiff_t>(m_nodata.size()), 1);
 }
 
+/* The type of texts, with the bytes of the longest that the array may hold; 0: of any length. */
+static GDALExtendedDataType textType(const struct zs_node *node)
+{
+    uint64_t units = 0;
+    const bool isBytes = zs_text_type_of(zs_json_get(node->document, "data_type"), &units) == ZS_TEXT_BYTES;
+    return GDALExtendedDataType::CreateString(isBytes ? static_cast<size_t>(units) : 0);
+}
+
 std::shared_ptr<GDALMDArray> ZSMdimArray::Create(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
-                                                 const std::shared_ptr<ZSMdimOpened> &made,
-                                                 const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
+                                                 const std::vector<std::shared_ptr<GDALDimension>> &made,
                                                  struct zs_error *err)
 {
-    const auto opened = made != nullptr ? made : store->Open(node, err);
-    if (opened == nullptr)
+    const auto opened = node->is_text ? nullptr : store->Open(*store->Handle(node->path), err);
+    if (opened == nullptr && !node->is_text)
         return nullptr;
-    const struct zs_array_info info = zs_array_get_info(opened->Get());
-    const GDALDataType type = zsGDALType(info.data_type, info.item_size);
+    const GDALDataType type = node->is_text ? GDT_Byte : zsGDALType(node->array->dtype.type, node->array->dtype.size);
     if (type == GDT_Unknown)
     {
         zs_fail(err, ZS_UNSUPPORTED, "array /%s: elements of %zu opaque bytes have no GDAL data type", node->path,
-                info.item_size);
+                node->array->dtype.size);
         return nullptr;
     }
-    auto array = std::make_shared<ZSMdimArray>(store, node, opened, type);
-    if (!array->TakeDimensions(dimensions, err) ||
-        zs_band_properties_read(node, array->m_properties.get(), err) != ZS_OK)
+    auto array = std::make_shared<ZSMdimArray>(
+        store, node, node->is_text ? textType(node) : GDALExtendedDataType::Create(type), opened);
+    array->m_dimensions = made;
+    if (made.empty() && !store->Dimensions(node, array->m_dimensions, err))
         return nullptr;
-    array->m_isMade = made != nullptr;
-    array->CopyProperties();
-    zsMdimTellStructure(node, info, array->m_structure);
+    if (!node->is_text)
+    {
+        if (zs_band_properties_read(node, array->m_properties.get(), err) != ZS_OK)
+            return nullptr;
+        array->TakeProperties(node);
+    }
+    array->TellStructure(node);
+    if (!made.empty())
+        array->Refresh(*store); // the dimensions have an array now
     array->SetSelf(array);
     return array;
 }
 
 std::shared_ptr<GDALMDArray> zsMdimArray(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
-                                         const std::shared_ptr<ZSMdimOpened> &opened,
-                                         const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
-                                         struct zs_error *err)
+                                         const std::vector<std::shared_ptr<GDALDimension>> &made, struct zs_error *err)
 {
-    return ZSMdimArray::Create(store, node, opened, dimensions, err);
+    return ZSMdimArray::Create(store, node, made, err);
 }
+
+void ZSMdimArray::Refresh(const ZSMdimStore &store)
+{
+    m_osName = store.NodeName(m_handle->path);
+    m_osFullName = ZSMdimStore::FullName(store.ParentName(m_handle->path), m_osName);
+    m_filename = store.DocumentName(m_handle->path);
+    for (size_t d = 0; d < m_dimensions.size(); d++)
+    {
+        auto *own = dynamic_cast<ZSMdimDimension *>(m_dimensions[d].get());
+        if (own != nullptr && own->IsOf(store))
+        {
+            own->SetArray(m_handle, static_cast<int>(d));
+            own->Refresh(store);
+        }
+    }
+}
+
+/* ---- What is known of it ---- */
 
 double ZSMdimArray::GetOffset(bool *has, GDALDataType *stored) const
 {
@@ -215,36 +345,50 @@ double ZSMdimArray::GetScale(bool *has, GDALDataType *stored) const
 std::vector<GUInt64> ZSMdimArray::GetBlockSize() const
 {
     return zsGuard([&] {
-        const struct zs_array_info info = zs_array_get_info(m_opened->Get());
-        std::vector<GUInt64> size;
-        for (int d = 0; d < info.ndim; d++)
-            size.push_back(info.has_edges && !info.is_sharded && m_node->array->edges[d] != nullptr
-                               ? 0
-                               : std::max<GUInt64>(1, std::min(info.chunk_shape[d], info.shape[d])));
+        struct zs_error ignored; // readers get the error
+        uint64_t chunk[ZS_MAX_NDIM] = {0}, shard[ZS_MAX_NDIM];
+        const struct zs_node *node = Node();
+        const auto opened = m_isText ? nullptr : Core(&ignored);
+        std::vector<GUInt64> size(m_dimensions.size());
+        struct zs_array_info info = {};
+        if (opened != nullptr)
+        {
+            info = zs_array_get_info(opened.get());
+            std::copy(info.chunk_shape, info.chunk_shape + info.ndim, chunk);
+        }
+        if (node == nullptr || (opened == nullptr && zs_strings_chunks(m_store->Hierarchy(), node, chunk, shard,
+                                                                       &ignored) != ZS_OK))
+            return size;
+        for (size_t d = 0; d < size.size(); d++)
+        {
+            const bool differs = info.has_edges && !info.is_sharded && node->array->edges[d] != nullptr;
+            size[d] = differs ? 0 : std::max<GUInt64>(1, std::min<GUInt64>(chunk[d], m_dimensions[d]->GetSize()));
+        }
         return size;
     });
 }
-
-/* ---- Its CRS ---- */
 
 std::shared_ptr<OGRSpatialReference> ZSMdimArray::ReadSpatialRef() const
 {
     struct zs_axes axes;
     struct zs_georef georef;
     struct zs_error err;
+    const struct zs_node *node = Node();
+    if (node == nullptr)
+        return nullptr;
     if (m_dimensions.size() < 2) // of points
     {
-        OGRSpatialReferenceH own = zs_array_crs_read(m_store->Hierarchy(), m_node);
+        OGRSpatialReferenceH own = zs_array_crs_read(m_store->Hierarchy(), node);
         if (own == nullptr)
             return nullptr;
         const auto srs = std::make_shared<OGRSpatialReference>(*OGRSpatialReference::FromHandle(own));
         OSRRelease(own);
         return srs;
     }
-    if (zs_axes_find(m_store->Hierarchy(), m_node, nullptr, nullptr, &axes, &err) != ZS_OK || axes.y < 0)
+    if (zs_axes_find(m_store->Hierarchy(), node, nullptr, nullptr, &axes, &err) != ZS_OK || axes.y < 0)
         return nullptr;
     // Without Y only the CRS is looked for.
-    if (zs_georef_read(m_store->Hierarchy(), m_node, {axes.x, -1}, &georef, &err) != ZS_OK)
+    if (zs_georef_read(m_store->Hierarchy(), node, {axes.x, -1}, &georef, &err) != ZS_OK)
         return zsReport(err);
     const ZSOwned<struct zs_georef> cleared(&georef, zs_georef_clear);
     if (georef.no_crs != nullptr)
@@ -265,6 +409,8 @@ std::shared_ptr<OGRSpatialReference> ZSMdimArray::ReadSpatialRef() const
 std::shared_ptr<OGRSpatialReference> ZSMdimArray::GetSpatialRef() const
 {
     return zsGuard([&]() -> std::shared_ptr<OGRSpatialReference> {
+        if (m_isText)
+            return nullptr;
         const std::lock_guard<std::mutex> held(m_lock);
         // First a CRS that was set and stored in the side-car file.
         auto set = m_store->Pam() != nullptr ? GDALPamMDArray::GetSpatialRef() : nullptr;
@@ -277,66 +423,46 @@ std::shared_ptr<OGRSpatialReference> ZSMdimArray::GetSpatialRef() const
     });
 }
 
-/* ---- Its overviews: those of the raster that it is ---- */
-
 #if ZS_GDAL_AT_LEAST(13)
-bool ZSMdimArray::FindLevels() const
+/* Paths of its overviews, which are those of the raster that it is. None (CPLError emitted) where the store cannot be
+ * asked. */
+std::vector<std::string> ZSMdimArray::Levels() const
 {
     struct zs_axes axes;
     struct zs_error err;
     struct zs_names levels = {};
-    if (m_dimensions.size() < 2 ||
-        zs_axes_find(m_store->Hierarchy(), m_node, nullptr, nullptr, &axes, &err) != ZS_OK || axes.y < 0)
-        return true;
-    if (zs_overviews_find(m_store->Hierarchy(), m_node, axes, &levels, &err) != ZS_OK)
-        return zsReport(err);
+    const struct zs_node *node = m_dimensions.size() >= 2 && !m_isText ? Node() : nullptr;
+    if (node == nullptr || zs_axes_find(m_store->Hierarchy(), node, nullptr, nullptr, &axes, &err) != ZS_OK ||
+        axes.y < 0)
+        return {};
+    if (zs_overviews_find(m_store->Hierarchy(), node, axes, &levels, &err) != ZS_OK)
+        zsReport(err);
     const ZSOwned<char *> freed(levels.list, zs_names_free);
-    m_levels.assign(levels.list, levels.list + levels.count);
-    return true;
-}
-
-std::vector<std::string> ZSMdimArray::Levels() const
-{
-    const std::lock_guard<std::mutex> held(m_lock);
-    if (!m_levelsFound)
-        m_levelsFound = FindLevels();
-    return m_levels;
-}
-
-int ZSMdimArray::GetOverviewCount() const
-{
-    return zsGuard([&] { return static_cast<int>(Levels().size()); });
+    return std::vector<std::string>(levels.list, levels.list + levels.count);
 }
 
 std::shared_ptr<GDALMDArray> ZSMdimArray::GetOverview(int i) const
 {
     return zsGuard([&]() -> std::shared_ptr<GDALMDArray> {
         const auto levels = Levels();
-        const struct zs_node *node = nullptr;
         struct zs_error err;
         if (i < 0 || static_cast<size_t>(i) >= levels.size())
             return nullptr;
-        const std::string &path = levels[static_cast<size_t>(i)];
-        auto array = zs_hierarchy_node(m_store->Hierarchy(), path.c_str(), &node, &err) == ZS_OK
-                         ? m_store->Array(node, &err)
-                         : nullptr;
-        if (array == nullptr)
-            zsReport(err);
-        return array;
+        auto array = m_store->Array(levels[static_cast<size_t>(i)], &err);
+        return array != nullptr ? array : zsReport(err);
     });
 }
 #endif
 
-/* ---- Attributes ---- */
-
 std::vector<std::shared_ptr<GDALAttribute>> ZSMdimArray::GetAttributes(CSLConstList) const
 {
     return zsGuard([&] {
+        const struct zs_node *node = Node();
         // Look for a CRS only where attributes name one.
-        const bool names = zs_names_srs(m_node);
-        const bool hasSrs = names && GetSpatialRef() != nullptr;
-        auto list = zsMdimAttributes(m_store, m_node, GetFullName(), m_properties.get(), hasSrs);
-        if (m_node->array->dtype.type == ZS_DATETIME64 && m_properties->unit == nullptr && !m_unit.empty())
+        const bool hasSrs = node != nullptr && zs_names_srs(node) && GetSpatialRef() != nullptr;
+        auto list = zsMdimAttributes(m_store, m_handle, GetFullName(), m_properties.get(), hasSrs);
+        if (node != nullptr && !m_isText && node->array->dtype.type == ZS_DATETIME64 && m_properties->unit == nullptr &&
+            !m_unit.empty())
             list.push_back(std::make_shared<GDALAttributeString>(GetFullName(), "calendar", "proleptic_gregorian"));
         return list;
     });
@@ -353,12 +479,14 @@ std::vector<std::shared_ptr<GDALMDArray>> ZSMdimArray::GetCoordinateVariables() 
                                 : nullptr;
         const CPLStringList names(CSLTokenizeString2(words != nullptr ? words : "", " ", 0));
         struct zs_scope scope;
-        zs_scope_find(m_store->Hierarchy(), m_node, &scope);
+        if (names.empty())
+            return found;
+        zs_scope_find(m_store->Hierarchy(), Node(), &scope);
         for (int i = 0; i < names.size(); i++)
         {
             struct zs_error err;
             const struct zs_node *node = zs_scope_array(m_store->Hierarchy(), &scope, nullptr, names[i], nullptr);
-            auto array = node != nullptr ? m_store->Array(node, &err) : nullptr;
+            auto array = node != nullptr ? m_store->Array(node->path, &err) : nullptr;
             if (array != nullptr)
                 found.push_back(array);
         }
@@ -368,27 +496,86 @@ std::vector<std::shared_ptr<GDALMDArray>> ZSMdimArray::GetCoordinateVariables() 
 
 /* ---- Elements ---- */
 
-bool ZSMdimArray::IAdviseRead(const GUInt64 *start, const size_t *count, CSLConstList) const
+bool ZSMdimArray::IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
+                        const GDALExtendedDataType &type, void *data) const
 {
     return zsGuard([&] {
-        struct zs_window window = {};
         struct zs_error err;
-        for (size_t d = 0; d < m_dimensions.size(); d++)
-        {
-            window.start[d] = start[d];
-            window.count[d] = count[d];
-        }
-        return zs_array_prefetch(m_opened->Get(), &window, 1, &err) == ZS_OK || zsReport(err);
+        const auto request = Request(start, count, step, stride, type, data);
+        const struct zs_node *node = Node();
+        if (node == nullptr)
+            return false;
+        const auto opened = m_isText ? nullptr : Core(&err);
+        const size_t most = m_store->MaxTextChunk();
+        const enum zs_status status =
+            m_isText              ? zsMdimReadTexts(m_store->Hierarchy(), node, most, request, type, &err)
+            : opened != nullptr ? zsMdimRead(opened.get(), m_type, request, type, &err)
+                                : ZS_IO;
+        if (status != ZS_OK && err.message[0] != '\0')
+            zsReport(err);
+        return status == ZS_OK;
     });
 }
 
-bool ZSMdimArray::Follow(const struct zs_node *node, struct zs_error *err)
+enum zs_status ZSMdimArray::Write(const ZSMdimRequest &request, const GDALExtendedDataType &type, struct zs_error *err)
 {
-    const auto opened = m_store->OpenAgain(node, *m_opened, err);
-    if (opened == nullptr)
-        return false;
-    m_opened = opened;
-    return TakeNode(node, err);
+    if (m_isText)
+    {
+        const struct zs_node *node = Node();
+        return zsMdimWriteTexts(m_store->Hierarchy(), node, m_store->MaxTextChunk(), request, type, err);
+    }
+    const auto opened = Core(err);
+    m_handle->isBlank = false;
+    // GDAL converts no text to numbers for arrays
+    return opened != nullptr ? zsMdimWrite(opened.get(), request, type.GetNumericDataType(), err) : ZS_IO;
+}
+
+/* A failure marks elements as lost, unless the request was refused before anything was written. */
+bool ZSMdimArray::IWrite(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
+                         const GDALExtendedDataType &type, const void *data)
+{
+    enum zs_status status = ZS_NO_MEMORY; // when an exception passes
+    const bool ok = zsGuard([&] {
+        struct zs_error err;
+        if (Node() == nullptr || !m_store->CheckUpdatable())
+        {
+            status = ZS_UNSUPPORTED; // which was reported
+            return false;
+        }
+        status = Write(Request(start, count, step, stride, type, data), type, &err);
+        return status == ZS_OK || zsReport(err);
+    });
+    if (!ok && status != ZS_ARGUMENT && status != ZS_UNSUPPORTED)
+        m_store->MarkLost();
+    return ok;
+}
+
+bool ZSMdimArray::IAdviseRead(const GUInt64 *start, const size_t *count, CSLConstList) const
+{
+    return m_isText || zsGuard([&] {
+        struct zs_window window = {};
+        struct zs_error err;
+        const auto opened = Core(&err);
+        std::copy(start, start + m_dimensions.size(), window.start);
+        std::copy(count, count + m_dimensions.size(), window.count);
+        return (opened != nullptr && zs_array_prefetch(opened.get(), &window, 1, &err) == ZS_OK) || zsReport(err);
+    });
+}
+
+/* Copies everything of another array but its elements, and then these, all of them or it has failed. */
+bool ZSMdimArray::CopyFrom(GDALDataset *, const GDALMDArray *from, bool strict, GUInt64 &cost, const GUInt64 totalCost,
+                           GDALProgressFunc progress, void *progressData)
+{
+    if (progress == nullptr)
+        progress = GDALDummyProgress;
+    cost += GDALMDArray::COPY_COST; // as GDAL counts an array
+    const bool ok = zsGuard([&] {
+        return CopyFromAllExceptValues(from, strict, cost, totalCost, progress, progressData) &&
+               zsMdimCopyValues(*this, *from, cost, totalCost, progress, progressData);
+    });
+    if (!ok)
+        m_store->MarkLost();
+    return ok && zsGuard([&] { return m_store->FlushArray(*m_handle); });
 }
 
 /* ---- Setting unit, nodata, scale, offset and CRS ---- */
@@ -397,19 +584,28 @@ bool ZSMdimArray::Follow(const struct zs_node *node, struct zs_error *err)
  * the array's then. */
 bool ZSMdimArray::SetProperty(enum zs_band_property property, const struct zs_band_properties &wanted)
 {
+    const struct zs_node *node = m_store->CheckUpdatable() ? Node() : nullptr;
     struct zs_axes axes = {};
-    std::vector<std::string> levels;
-    const enum zs_data_type type = m_node->array->dtype.type;
-    const auto write = [&](struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_error *err) {
-        const bool isHeld = property != ZS_BAND_NODATA || node->array->dtype.type == type; // by a level of another type
-        return isHeld ? zs_properties_write(hierarchy, node, &wanted, property, err) : ZS_OK;
-    };
-    ZSSavepoint edit(m_store->Hierarchy());
-    if (!Change(write) || !m_store->OwnLevels(m_node->path, axes, levels) ||
-        !std::all_of(levels.begin(), levels.end(),
-                     [&](const std::string &level) { return m_store->Change(level, write); }))
+    std::vector<std::string> paths;
+    if (m_isText)
+        return zsRefuse(CPLE_NotSupported, "array %s: texts have neither nodata, scale, offset nor unit",
+                        GetFullName().c_str());
+    if (node == nullptr || !m_store->OwnLevels(node, axes, paths))
         return false;
-    edit.Keep();
+    const enum zs_data_type type = node->array->dtype.type;
+    paths.push_back(m_handle->path);
+    const auto write = [&](struct zs_hierarchy *hierarchy, struct zs_error *err) {
+        for (const auto &path : paths)
+        {
+            const struct zs_node *changed = nullptr;
+            ZS_TRY(zs_hierarchy_node(hierarchy, path.c_str(), &changed, err));
+            if (property != ZS_BAND_NODATA || changed->array->dtype.type == type) // else a level of another type
+                ZS_TRY(zs_properties_write(hierarchy, changed, &wanted, property, err));
+        }
+        return ZS_OK;
+    };
+    if (!m_store->Edit(write))
+        return false;
     *m_properties = wanted;
     return true;
 }
@@ -430,85 +626,80 @@ bool ZSMdimArray::SetUnit(const std::string &unit)
     });
 }
 
-/* Changes the fill value of an array that has no chunks yet, so that missing ones read as the new value. */
-bool ZSMdimArray::Refill(const void *value)
-{
-    const struct zs_node *fresh = nullptr;
-    struct zs_error err;
-    const int order = zs_array_chunk_order(m_opened->Get());
-    std::shared_ptr<ZSMdimOpened> opened;
-    if (zs_array_set_fill_value(m_store->Hierarchy(), m_node, value, &fresh, &err) == ZS_OK)
-        opened = m_store->OpenNew(fresh, order, &err);
-    if (opened == nullptr)
-        return zsReport(err);
-    m_node = fresh;
-    m_opened = opened;
-    return true;
-}
-
 /* Whether this element is the fill value here, and in the source of a copy the fill value alone implies that it stands
  * for missing ones: xarray masks what is declared, and a copy declares no more than its source. */
-bool ZSMdimArray::IsImpliedInSource(const void *element) const
+bool ZSMdimArray::IsImpliedInSource(const void *element, const struct zs_node *node) const
 {
-    if (!m_store->IsCopying() || memcmp(element, m_node->array->fill_value, m_node->array->dtype.size) != 0)
+    if (!m_store->IsCopying() || memcmp(element, node->array->fill_value, node->array->dtype.size) != 0)
         return false;
-    const auto source = std::dynamic_pointer_cast<ZSMdimArray>(m_store->FirstSourceArray(m_node->path));
+    const auto source = std::dynamic_pointer_cast<ZSMdimArray>(m_store->SourceArray(m_handle->path));
     return source != nullptr && source->m_properties->nodata_is_implied;
 }
 
-bool ZSMdimArray::SetRawNoDataValue(const void *value)
+/* Of an array that has no chunks yet it becomes the fill value, so that missing ones read as it. */
+bool ZSMdimArray::SetNodata(const void *value)
 {
-    return zsGuard([&] {
-        const struct zs_dtype dtype = m_node->array->dtype;
-        alignas(16) unsigned char element[ZS_MAX_ITEM_SIZE] = {0};
-        ZSStoring storing{m_type.GetNumericDataType(), dtype.type, dtype.size};
-        if (value != nullptr)
-            zsStore(&storing, value, element, static_cast<ptrdiff_t>(dtype.size), 1);
-        if (!m_store->CheckUpdatable() || (m_opened->isBlank && !Refill(element)))
-            return false;
-        auto wanted = *m_properties;
-        wanted.has_nodata = value != nullptr;
-        wanted.nodata_is_implied = value != nullptr && IsImpliedInSource(element);
-        memcpy(wanted.nodata, element, dtype.size);
-        if (!SetProperty(ZS_BAND_NODATA, wanted))
-            return false;
-        TakeNodata();
-        return true;
-    });
+    struct zs_error err;
+    const struct zs_node *node = m_store->CheckUpdatable() ? Node() : nullptr;
+    alignas(16) unsigned char element[ZS_MAX_ITEM_SIZE] = {0};
+    if (node == nullptr)
+        return false;
+    const struct zs_dtype dtype = node->array->dtype;
+    ZSStoring storing{m_type.GetNumericDataType(), dtype.type, dtype.size};
+    if (value != nullptr)
+        zsStore(&storing, value, element, static_cast<ptrdiff_t>(dtype.size), 1);
+    if (m_handle->isBlank)
+    {
+        if (zs_array_set_fill_value(m_store->Hierarchy(), node, element, &node, &err) != ZS_OK)
+            return zsReport(err);
+        m_handle->Close();
+    }
+    auto wanted = *m_properties;
+    wanted.has_nodata = value != nullptr;
+    wanted.nodata_is_implied = value != nullptr && IsImpliedInSource(element, node);
+    memcpy(wanted.nodata, element, dtype.size);
+    if (!SetProperty(ZS_BAND_NODATA, wanted))
+        return false;
+    TakeNodata(node);
+    return true;
 }
 
 /* Changes the CRS of an existing array, in every convention that the array uses. */
 bool ZSMdimArray::ChangeSpatialRef(OGRSpatialReference *srs)
 {
-    return Change([srs](struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_error *err) {
+    const struct zs_node *node = Node();
+    OGRSpatialReferenceH handle = srs != nullptr ? OGRSpatialReference::ToHandle(srs) : nullptr;
+    return node != nullptr && m_store->Edit([&](struct zs_hierarchy *hierarchy, struct zs_error *err) {
         struct zs_axes axes;
-        OGRSpatialReferenceH handle = srs != nullptr ? OGRSpatialReference::ToHandle(srs) : nullptr;
-        if (node->array->ndim < 2)
+        if (m_dimensions.size() < 2)
             return zs_array_crs_write(hierarchy, node, handle, false, err);
-        enum zs_status status = zs_axes_find(hierarchy, node, nullptr, nullptr, &axes, err);
-        if (status == ZS_OK && axes.y < 0)
+        ZS_TRY(zs_axes_find(hierarchy, node, nullptr, nullptr, &axes, err));
+        if (axes.y < 0)
             return zs_fail(err, ZS_ARGUMENT, "array /%s: a CRS is for arrays with X and Y", node->path);
         struct zs_georef_update update = {};
         bool isAside;
         update.keeps_transform = update.keeps_registration = true;
         update.srs = handle;
-        return status == ZS_OK ? zs_update_georefs(hierarchy, &node, &axes, 1, &update, &isAside, err) : status;
+        return zs_update_georefs(hierarchy, &node, &axes, 1, &update, &isAside, err);
     });
 }
 
 bool ZSMdimArray::SetSpatialRef(const OGRSpatialReference *srs)
 {
     return zsGuard([&] {
+        if (m_isText)
+            return GDALMDArray::SetSpatialRef(srs);
         if (!m_store->IsUpdatable() && m_store->Pam() != nullptr)
             return GDALPamMDArray::SetSpatialRef(srs);
         std::shared_ptr<OGRSpatialReference> own = zsStoredSrs(srs, GetFullName().c_str());
-        if (!m_store->CheckUpdatable() || (!m_isMade && !ChangeSpatialRef(own.get())))
+        if (!m_store->CheckUpdatable() || (!m_handle->isMade && !ChangeSpatialRef(own.get())))
             return false;
         const std::lock_guard<std::mutex> held(m_lock);
         m_srs = own;
         m_srsRead = true;
-        if (m_isMade)
-            m_store->SetSpatialRef(m_node->path, m_srs);
+        if (m_handle->isMade)
+            m_handle->srs = own;
+        m_handle->isSrsSet = m_handle->isMade;
         return true;
     });
 }

@@ -13,8 +13,8 @@ namespace
 class ZSMdimAttribute final : public GDALAttribute
 {
     std::shared_ptr<ZSMdimStore> m_store;
-    std::shared_ptr<ZSMdimNode> m_handle; /* of the node; null: it is not written */
-    int m_deleted = 0;                    /* m_handle->deleted of its name, as long as it is there itself */
+    std::shared_ptr<ZSMdimNode> m_handle; /* of the node */
+    bool m_isStored;                      /* else it is new, and not written yet */
     GDALExtendedDataType m_type;
     std::vector<std::shared_ptr<GDALDimension>> m_dimensions;
     std::vector<std::string> m_texts;
@@ -37,22 +37,18 @@ class ZSMdimAttribute final : public GDALAttribute
                 const GDALExtendedDataType &type, const void *data) override;
 
   public:
-    ZSMdimAttribute(const std::shared_ptr<ZSMdimStore> &store, const std::string &path, const std::string &owner,
-                    const std::string &name, const GDALExtendedDataType &type, bool isList, size_t count)
-        : GDALAbstractMDArray(owner, name), GDALAttribute(owner, name), m_store(store),
-          m_handle(store->Changeable(path)), m_type(type)
+    using GDALAbstractMDArray::SetSelf;
+
+    ZSMdimAttribute(const std::shared_ptr<ZSMdimStore> &store, const std::shared_ptr<ZSMdimNode> &handle,
+                    const std::string &owner, const std::string &name, const GDALExtendedDataType &type, bool isList,
+                    size_t count, bool isStored)
+        : GDALAbstractMDArray(owner, name), GDALAttribute(owner, name), m_store(store), m_handle(handle),
+          m_isStored(isStored), m_type(type)
     {
-        if (m_handle != nullptr)
-            m_deleted = m_handle->deleted[name];
         if (isList)
             m_dimensions.push_back(std::make_shared<GDALDimension>("", "dim0", "", "", count));
+        m_numbers.resize(type.GetClass() == GEDTC_STRING ? 0 : count * type.GetSize());
     }
-    static std::shared_ptr<GDALAttribute> Create(const std::shared_ptr<ZSMdimStore> &store, const std::string &path,
-                                                 const std::string &owner, const struct zs_attribute &from);
-    static std::shared_ptr<GDALAttribute> CreateNew(const std::shared_ptr<ZSMdimStore> &store, const std::string &path,
-                                                    const std::string &owner, const std::string &name,
-                                                    const std::vector<GUInt64> &dimensions,
-                                                    const GDALExtendedDataType &type);
     void TakeTexts(std::vector<std::string> &&texts)
     {
         m_texts = std::move(texts);
@@ -63,7 +59,6 @@ class ZSMdimAttribute final : public GDALAttribute
     void TakeNumbers(const void *values, GDALDataType type, size_t count)
     {
         const GDALDataType own = m_type.GetNumericDataType();
-        m_numbers.resize(count * m_type.GetSize());
         GDALCopyWords64(values, type, GDALGetDataTypeSizeBytes(type), m_numbers.data(), own,
                         GDALGetDataTypeSizeBytes(own), static_cast<GPtrDiff_t>(count));
     }
@@ -113,21 +108,6 @@ static GDALExtendedDataType typeOf(const struct zs_attribute &a)
     return GDALExtendedDataType::CreateString();
 }
 
-std::shared_ptr<GDALAttribute> ZSMdimAttribute::Create(const std::shared_ptr<ZSMdimStore> &store,
-                                                       const std::string &path, const std::string &owner,
-                                                       const struct zs_attribute &from)
-{
-    auto a = std::make_shared<ZSMdimAttribute>(store, path, owner, from.name, typeOf(from), from.is_list, from.count);
-    if (from.texts != nullptr)
-        a->TakeTexts(std::vector<std::string>(from.texts, from.texts + from.count));
-    else if (from.doubles != nullptr)
-        a->TakeNumbers(from.doubles, GDT_Float64, from.count);
-    else
-        a->TakeNumbers(from.integers, from.kind == ZS_ATTRIBUTE_UINT64 ? GDT_UInt64 : GDT_Int64, from.count);
-    a->SetSelf(a);
-    return a;
-}
-
 /* An attribute is a value or a list: one run of values. */
 bool ZSMdimAttribute::IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
                             const GDALExtendedDataType &type, void *data) const
@@ -148,35 +128,54 @@ static std::string attributeOwner(const struct zs_node *node, const std::string 
 }
 
 std::vector<std::shared_ptr<GDALAttribute>> zsMdimAttributes(const std::shared_ptr<ZSMdimStore> &store,
-                                                             const struct zs_node *node, const std::string &owner,
+                                                             const std::shared_ptr<ZSMdimNode> &handle,
+                                                             const std::string &owner,
                                                              const struct zs_band_properties *properties, bool hasSrs)
 {
     struct zs_attribute *list = nullptr;
     size_t count = 0;
     struct zs_error err;
+    std::vector<std::shared_ptr<GDALAttribute>> out;
+    const struct zs_node *node = store->Node(*handle);
+    if (node == nullptr)
+        return out;
     if (zs_attributes_read(node, properties, hasSrs, &list, &count, &err) != ZS_OK)
     {
         zsReport(err);
-        return {};
+        return out;
     }
     const auto freed = [count](struct zs_attribute *a) { zs_attributes_free(a, count); };
     const std::unique_ptr<struct zs_attribute, decltype(freed)> owned(list, freed);
-    std::vector<std::shared_ptr<GDALAttribute>> out;
-    for (size_t i = 0; i < count; i++)
-        out.push_back(ZSMdimAttribute::Create(store, node->path, attributeOwner(node, owner), list[i]));
+    const std::string prefix = attributeOwner(node, owner);
+    for (const struct zs_attribute *from = list; from < list + count; from++)
+    {
+        auto a = std::make_shared<ZSMdimAttribute>(store, handle, prefix, from->name, typeOf(*from), from->is_list,
+                                                   from->count, true);
+        if (from->texts != nullptr)
+            a->TakeTexts(std::vector<std::string>(from->texts, from->texts + from->count));
+        else if (from->doubles != nullptr)
+            a->TakeNumbers(from->doubles, GDT_Float64, from->count);
+        else
+            a->TakeNumbers(from->integers, from->kind == ZS_ATTRIBUTE_UINT64 ? GDT_UInt64 : GDT_Int64, from->count);
+        a->SetSelf(a);
+        out.push_back(a);
+    }
     return out;
 }
 
 /* ---- Writing ---- */
 
-std::shared_ptr<GDALAttribute> ZSMdimAttribute::CreateNew(const std::shared_ptr<ZSMdimStore> &store,
-                                                          const std::string &path, const std::string &owner,
-                                                          const std::string &name,
-                                                          const std::vector<GUInt64> &dimensions,
-                                                          const GDALExtendedDataType &type)
+std::shared_ptr<GDALAttribute> zsMdimNewAttribute(const std::shared_ptr<ZSMdimStore> &store,
+                                                  const std::shared_ptr<ZSMdimNode> &handle, const std::string &owner,
+                                                  const std::string &given, const std::vector<GUInt64> &dimensions,
+                                                  const GDALExtendedDataType &type)
 {
     constexpr GUInt64 MOST_VALUES = 1 << 20; // of a list; a longer one belongs into an array
     const bool isNumber = type.GetClass() == GEDTC_NUMERIC && !GDALDataTypeIsComplex(type.GetNumericDataType());
+    const std::string name = zsUtf8(given);
+    const struct zs_node *node = store->CheckUpdatable() ? store->Node(*handle) : nullptr;
+    if (node == nullptr)
+        return nullptr;
     std::string reason;
     if (type.GetClass() != GEDTC_STRING && !isNumber)
         reason = "expected texts or real numbers";
@@ -186,10 +185,7 @@ std::shared_ptr<GDALAttribute> ZSMdimAttribute::CreateNew(const std::shared_ptr<
         reason = "expected at most " + std::to_string(MOST_VALUES) + " values";
     else if (name.empty())
         reason = "expected a name";
-    const struct zs_node *node = store->CheckUpdatable() ? store->Node(path) : nullptr;
-    if (node == nullptr)
-        return nullptr;
-    if (reason.empty() && zs_attribute_exists(node, name.c_str()))
+    else if (zs_attribute_exists(node, name.c_str()))
         reason = "there is one already";
     if (!reason.empty())
     {
@@ -197,22 +193,12 @@ std::shared_ptr<GDALAttribute> ZSMdimAttribute::CreateNew(const std::shared_ptr<
         return nullptr;
     }
     const size_t count = dimensions.empty() ? 1 : static_cast<size_t>(dimensions[0]);
-    auto a = std::make_shared<ZSMdimAttribute>(store, path, attributeOwner(node, owner), name, type,
-                                               !dimensions.empty(), count);
-    if (isNumber)
-        a->m_numbers.resize(count * type.GetSize());
-    else
+    auto a = std::make_shared<ZSMdimAttribute>(store, handle, attributeOwner(node, owner), name, type,
+                                               !dimensions.empty(), count, false);
+    if (!isNumber)
         a->TakeTexts(std::vector<std::string>(count));
     a->SetSelf(a);
     return a;
-}
-
-std::shared_ptr<GDALAttribute> zsMdimNewAttribute(const std::shared_ptr<ZSMdimStore> &store, const std::string &path,
-                                                  const std::string &owner, const std::string &name,
-                                                  const std::vector<GUInt64> &dimensions,
-                                                  const GDALExtendedDataType &type)
-{
-    return ZSMdimAttribute::CreateNew(store, path, owner, zsUtf8(name), dimensions, type);
 }
 
 /* Takes over texts, as IWrite() has them; none after a failure. */
@@ -236,15 +222,13 @@ bool ZSMdimAttribute::TakeTexts(const GUInt64 *start, const size_t *count, const
     return ok;
 }
 
-/* Returns the current node; null (CPLError emitted) when the attribute is not written yet, or it or its node was
- * deleted. */
+/* Returns the current node; null (CPLError emitted) when it is not to be written, or it or its attribute was deleted. */
 const struct zs_node *ZSMdimAttribute::Node() const
 {
-    if (!m_store->CheckUpdatable() || !m_handle->CheckThere())
-        return nullptr;
-    if (m_handle->deleted[GetName()] == m_deleted)
-        return m_store->Node(m_handle->path);
-    return zsRefuse(CPLE_AppDefined, "attribute %s: was deleted", GetFullName().c_str());
+    const struct zs_node *node = m_store->CheckUpdatable() ? m_store->Node(*m_handle) : nullptr;
+    if (node == nullptr || !m_isStored || zs_attribute_exists(node, GetName().c_str()))
+        return node;
+    return zsRefuse(CPLE_AppDefined, "attribute %s: this object has been deleted", GetFullName().c_str());
 }
 
 bool ZSMdimAttribute::WriteValues()
@@ -280,10 +264,13 @@ bool ZSMdimAttribute::WriteValues()
         convert(integers.data(), own == GDT_UInt64 ? GDT_UInt64 : GDT_Int64);
         a.integers = integers.data();
     }
-    const auto change = [&a](struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_error *err) {
+    const struct zs_node *node = m_store->Node(*m_handle);
+    const auto write = [&](struct zs_hierarchy *hierarchy, struct zs_error *err) {
         return zs_attribute_write(hierarchy, node, &a, err);
     };
-    return m_store->Change(m_handle->path, change);
+    const bool ok = node != nullptr && m_store->Edit(write);
+    m_isStored = m_isStored || ok;
+    return ok;
 }
 
 #if ZS_GDAL_AT_LEAST(8)
@@ -293,20 +280,15 @@ bool ZSMdimAttribute::Rename(const std::string &given)
         const std::string name = zsUtf8(given);
         const struct zs_node *node = Node();
         const std::string before = GetName();
-        const int deletedBefore = m_deleted;
         if (node == nullptr)
             return false;
         if (name.empty() || zs_attribute_exists(node, name.c_str()))
             return zsRefuse(CPLE_AppDefined, "attribute %s: \"%s\": %s", GetFullName().c_str(), name.c_str(),
                             name.empty() ? "expected a name" : "there is one already");
         BaseRename(name);
-        m_deleted = m_handle->deleted[name];
-        // An attribute that is not written yet is absent.
-        if (!zs_attribute_exists(node, before.c_str()) ||
-            (WriteValues() && zsMdimDeleteAttribute(m_store, m_handle->path, GetFullName(), before)))
+        if (!m_isStored || (WriteValues() && zsMdimDeleteAttribute(*m_store, *m_handle, GetFullName(), before)))
             return true;
         BaseRename(before);
-        m_deleted = deletedBefore;
         return false;
     });
 }
@@ -328,16 +310,13 @@ bool ZSMdimAttribute::IWrite(const GUInt64 *start, const size_t *count, const GI
     });
 }
 
-bool zsMdimDeleteAttribute(const std::shared_ptr<ZSMdimStore> &store, const std::string &path, const std::string &owner,
+bool zsMdimDeleteAttribute(ZSMdimStore &store, const ZSMdimNode &handle, const std::string &owner,
                            const std::string &name)
 {
-    if (!store->Change(path, [&](struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_error *err) {
-            return zs_attribute_exists(node, name.c_str())
-                       ? zs_attribute_remove(hierarchy, node, name.c_str(), err)
-                       : zs_fail(err, ZS_NOT_FOUND, "attribute %s of %s: there is none", name.c_str(), owner.c_str());
-        }))
-        return false;
-    const auto handle = store->Changeable(path); // live objects of this attribute must not write it again
-    handle->deleted[name]++;
-    return true;
+    const struct zs_node *node = store.CheckUpdatable() ? store.Node(handle) : nullptr;
+    return node != nullptr && store.Edit([&](struct zs_hierarchy *hierarchy, struct zs_error *err) {
+        return zs_attribute_exists(node, name.c_str())
+                   ? zs_attribute_remove(hierarchy, node, name.c_str(), err)
+                   : zs_fail(err, ZS_NOT_FOUND, "attribute %s of %s: there is none", name.c_str(), owner.c_str());
+    });
 }

@@ -14,10 +14,10 @@ extern "C"
 
 namespace
 {
-class ZSMdimGroup final : public GDALGroup, public ZSMdimFollower
+class ZSMdimGroup final : public GDALGroup, public ZSMdimObject
 {
     std::shared_ptr<ZSMdimStore> m_store;
-    const struct zs_node *m_node; /* null: there is none, only m_only */
+    std::shared_ptr<ZSMdimNode> m_handle; /* null: there is none, only m_only */
     const struct zs_node *m_only; /* the one array that it shows; null: all */
 
     std::vector<std::string> ChildNames(enum zs_node_type type) const;
@@ -29,25 +29,14 @@ class ZSMdimGroup final : public GDALGroup, public ZSMdimFollower
 
   public:
     ZSMdimGroup(const std::shared_ptr<ZSMdimStore> &store, const std::string &parent, const std::string &name,
-                const struct zs_node *node, const struct zs_node *only)
-        : GDALGroup(parent, name), m_store(store), m_node(node), m_only(only)
+                const std::shared_ptr<ZSMdimNode> &handle, const struct zs_node *only)
+        : GDALGroup(parent, name), m_store(store), m_handle(handle), m_only(only)
     {
     }
-    static std::shared_ptr<GDALGroup> Create(const std::shared_ptr<ZSMdimStore> &store, const std::string &parent,
-                                             const std::string &name, const struct zs_node *node,
-                                             const struct zs_node *only)
+    void Refresh(const ZSMdimStore &store) override
     {
-        auto group = std::make_shared<ZSMdimGroup>(store, parent, name, node, only);
-#if ZS_GDAL_AT_LEAST(8)
-        group->SetSelf(group);
-#endif
-        return group;
-    }
-
-    bool Follow(const struct zs_node *node, struct zs_error *) override
-    {
-        m_node = node;
-        return true;
+        m_osName = store.NodeName(m_handle->path);
+        m_osFullName = ZSMdimStore::FullName(store.ParentName(m_handle->path), m_osName);
     }
     std::vector<std::string> GetMDArrayNames(CSLConstList options) const override;
     std::shared_ptr<GDALMDArray> OpenMDArray(const std::string &name, CSLConstList options) const override;
@@ -68,12 +57,7 @@ class ZSMdimGroup final : public GDALGroup, public ZSMdimFollower
     bool Rename(const std::string &given) override
     {
         return zsGuard([&] {
-            const std::string name = zsUtf8(given);
-            if (!CheckGroup() || !m_store->Rename(m_node->path, name))
-                return false;
-            BaseRename(name);
-            m_store->AnnounceNames(m_node->path);
-            return true;
+            return CheckGroup() && m_store->Rename(*m_handle, zsUtf8(given));
         });
     }
     bool DeleteGroup(const std::string &name, CSLConstList) override
@@ -87,7 +71,7 @@ class ZSMdimGroup final : public GDALGroup, public ZSMdimFollower
     bool DeleteAttribute(const std::string &name, CSLConstList) override
     {
         return zsGuard([&] {
-            return CheckGroup() && zsMdimDeleteAttribute(m_store, m_node->path, GetFullName(), name);
+            return CheckGroup() && zsMdimDeleteAttribute(*m_store, *m_handle, GetFullName(), name);
         });
     }
 #endif
@@ -98,8 +82,8 @@ class ZSMdimGroup final : public GDALGroup, public ZSMdimFollower
 };
 } // namespace
 
-/* Nodes directly in the group; *isKnown is false, with a CPLError, where they could not be found out. */
-static std::vector<const struct zs_node *> children(const ZSMdimStore &store, const struct zs_node *group,
+/* Nodes directly in a group; *isKnown is false, with a CPLError, where they could not be found out. */
+static std::vector<const struct zs_node *> children(const ZSMdimStore &store, const std::string &group,
                                                     bool *isKnown = nullptr)
 {
     const struct zs_node **nodes = nullptr;
@@ -116,7 +100,7 @@ static std::vector<const struct zs_node *> children(const ZSMdimStore &store, co
     const std::unique_ptr<const struct zs_node *, decltype(&free)> freed(nodes, free);
     std::vector<const struct zs_node *> found;
     size_t at = 0;
-    while (const struct zs_node *child = zs_nodes_child(nodes, count, group->path, &at))
+    while (const struct zs_node *child = zs_nodes_child(nodes, count, group.c_str(), &at))
         found.push_back(child);
     return found;
 }
@@ -129,10 +113,10 @@ std::vector<std::string> ZSMdimGroup::ChildNames(enum zs_node_type type) const
 {
     std::vector<std::string> names;
     bool isKnown = true;
-    for (const auto *child : children(*m_store, m_node, &isKnown))
+    for (const auto *child : children(*m_store, m_handle->path, &isKnown))
     {
         if (child->type == type)
-            names.push_back(m_store->NodeName(child));
+            names.push_back(m_store->NodeName(child->path));
     }
     if (!isKnown && type == ZS_NODE_ARRAY)
         names.push_back(UNKNOWN);
@@ -145,11 +129,11 @@ const struct zs_node *ZSMdimGroup::Child(const std::string &name, enum zs_node_t
     const struct zs_node *found = nullptr;
     struct zs_error err;
     if (m_only != nullptr)
-        return type == m_only->type && name == m_store->NodeName(m_only) ? m_only : nullptr;
+        return type == m_only->type && name == m_store->NodeName(m_only->path) ? m_only : nullptr;
     if (!zs_is_inside_name(name.c_str()))
         return nullptr;
     const enum zs_status status =
-        zs_hierarchy_node_at(m_store->Hierarchy(), m_node->path, name.c_str(), &found, &err);
+        zs_hierarchy_node_at(m_store->Hierarchy(), m_handle->path.c_str(), name.c_str(), &found, &err);
     if (status != ZS_OK && status != ZS_NOT_FOUND)
         zsReport(err);
     return status == ZS_OK && found->type == type ? found : nullptr;
@@ -159,7 +143,7 @@ std::vector<std::string> ZSMdimGroup::GetMDArrayNames(CSLConstList) const
 {
     return zsGuard([&] {
         if (m_only != nullptr)
-            return std::vector<std::string>{m_store->NodeName(m_only)};
+            return std::vector<std::string>{m_store->NodeName(m_only->path)};
         auto names = ChildNames(ZS_NODE_ARRAY);
         // GDAL's netCDF driver takes the first array of a dimension that it is given for its coordinates.
         std::stable_partition(names.begin(), names.end(), [this](const std::string &name) {
@@ -185,8 +169,8 @@ std::shared_ptr<GDALMDArray> ZSMdimGroup::OpenMDArray(const std::string &name, C
         struct zs_error err;
         const struct zs_node *node = Child(name, ZS_NODE_ARRAY);
         if (node == nullptr && m_only == nullptr && name == UNKNOWN)
-            children(*m_store, m_node); // emits again why nothing is known
-        auto array = node != nullptr ? m_store->Array(node, &err) : nullptr;
+            children(*m_store, m_handle->path); // emits again why nothing is known
+        auto array = node != nullptr ? m_store->Array(node->path, &err) : nullptr;
         if (node != nullptr && array == nullptr)
             zsReport(err);
         return array;
@@ -197,7 +181,7 @@ std::shared_ptr<GDALGroup> ZSMdimGroup::OpenGroup(const std::string &name, CSLCo
 {
     return zsGuard([&]() -> std::shared_ptr<GDALGroup> {
         const struct zs_node *node = m_only == nullptr ? Child(name, ZS_NODE_GROUP) : nullptr;
-        return node != nullptr ? m_store->Group(node) : nullptr;
+        return node != nullptr ? m_store->Group(node->path) : nullptr;
     });
 }
 
@@ -208,12 +192,12 @@ std::vector<std::shared_ptr<GDALDimension>> ZSMdimGroup::GetDimensions(CSLConstL
         // own.
         std::map<std::string, std::shared_ptr<GDALDimension>> byName;
         std::vector<std::shared_ptr<GDALDimension>> out;
-        if (m_node != nullptr && m_store->IsUpdatable())
-            out = m_store->MadeDimensions(m_node->path);
+        if (m_handle != nullptr)
+            out.assign(m_handle->made.begin(), m_handle->made.end());
         for (const auto &d : out)
             byName.emplace(d->GetName(), d);
         const auto arrays =
-            m_only != nullptr ? std::vector<const struct zs_node *>{m_only} : children(*m_store, m_node);
+            m_only != nullptr ? std::vector<const struct zs_node *>{m_only} : children(*m_store, m_handle->path);
         for (const auto *child : arrays)
         {
             std::vector<std::shared_ptr<GDALDimension>> dimensions;
@@ -222,8 +206,8 @@ std::vector<std::shared_ptr<GDALDimension>> ZSMdimGroup::GetDimensions(CSLConstL
                 continue; // opening it reports the reason
             for (const auto &d : dimensions)
             {
-                const std::string own = GetFullName() == "/" ? "/" + d->GetName() : GetFullName() + "/" + d->GetName();
-                if (d->GetFullName() == own && byName.emplace(d->GetName(), d).second)
+                if (d->GetFullName() == ZSMdimStore::FullName(GetFullName(), d->GetName()) &&
+                    byName.emplace(d->GetName(), d).second)
                     out.push_back(d);
             }
         }
@@ -234,8 +218,8 @@ std::vector<std::shared_ptr<GDALDimension>> ZSMdimGroup::GetDimensions(CSLConstL
 std::vector<std::shared_ptr<GDALAttribute>> ZSMdimGroup::GetAttributes(CSLConstList) const
 {
     return zsGuard([&] {
-        return m_node != nullptr ? zsMdimAttributes(m_store, m_node, GetFullName(), nullptr, false)
-                                 : std::vector<std::shared_ptr<GDALAttribute>>{};
+        return m_handle != nullptr ? zsMdimAttributes(m_store, m_handle, GetFullName(), nullptr, false)
+                                   : std::vector<std::shared_ptr<GDALAttribute>>{};
     });
 }
 
@@ -245,12 +229,8 @@ bool ZSMdimGroup::CheckGroup() const
 {
     if (!m_store->CheckUpdatable())
         return false;
-#if ZS_GDAL_AT_LEAST(8)
-    if (!CheckValidAndErrorOutIfNot()) // else another may have its path
-        return false;
-#endif
-    if (m_node != nullptr && m_only == nullptr)
-        return m_store->Node(m_node->path) != nullptr; // else it was deleted
+    if (m_handle != nullptr && m_only == nullptr)
+        return m_store->Node(*m_handle) != nullptr;
     return zsRefuse(CPLE_NotSupported, "%s: one array was opened, not its group", m_store->Store()->root);
 }
 
@@ -262,9 +242,9 @@ std::shared_ptr<GDALGroup> ZSMdimGroup::CreateGroup(const std::string &name, CSL
         const std::string own = zsUtf8(name);
         if (!CheckGroup() || !m_store->CheckName(own))
             return nullptr;
-        const enum zs_status status = zs_group_make(m_store->Hierarchy(), m_node->path, own.c_str(), &node, &err);
+        const enum zs_status status = zs_group_make(m_store->Hierarchy(), m_handle->path.c_str(), own.c_str(), &node, &err);
         if (status == ZS_OK)
-            return m_store->Group(node);
+            return m_store->Group(node->path);
         if (status != ZS_ARGUMENT) // an array has the name: GDAL 3.6 lists arrays of Zarr v2 as groups, too
             m_store->MarkRefused();
         return zsReport(err);
@@ -275,7 +255,7 @@ std::shared_ptr<GDALDimension> ZSMdimGroup::CreateDimension(const std::string &n
                                                             const std::string &direction, GUInt64 size, CSLConstList)
 {
     return zsGuard([&] {
-        return CheckGroup() ? m_store->MakeDimension(m_node->path, zsUtf8(name), type, direction, size) : nullptr;
+        return CheckGroup() ? m_store->MakeDimension(m_handle, zsUtf8(name), type, direction, size) : nullptr;
     });
 }
 
@@ -284,7 +264,7 @@ ZSMdimGroup::CreateMDArray(const std::string &name, const std::vector<std::share
                            const GDALExtendedDataType &type, CSLConstList options)
 {
     return zsGuard([&] {
-        return CheckGroup() ? zsMdimNewArray(m_store, m_node, zsUtf8(name), dimensions, type, options) : nullptr;
+        return CheckGroup() ? zsMdimNewArray(m_store, m_handle->path, zsUtf8(name), dimensions, type, options) : nullptr;
     });
 }
 
@@ -297,7 +277,7 @@ bool ZSMdimGroup::Delete(const std::string &name, enum zs_node_type type, const 
     if (node == nullptr)
         CPLError(CE_Failure, CPLE_AppDefined, "group %s: there is no %s \"%s\"", GetFullName().c_str(), what,
                  name.c_str());
-    return node != nullptr && m_store->Remove(node->path);
+    return node != nullptr && m_store->Remove(node);
 }
 #endif
 
@@ -306,23 +286,21 @@ std::shared_ptr<GDALAttribute> ZSMdimGroup::CreateAttribute(const std::string &n
                                                             const GDALExtendedDataType &type, CSLConstList)
 {
     return zsGuard([&] {
-        return CheckGroup() ? zsMdimNewAttribute(m_store, m_node->path, GetFullName(), name, dimensions, type)
+        return CheckGroup() ? zsMdimNewAttribute(m_store, m_handle, GetFullName(), name, dimensions, type)
                             : nullptr;
     });
 }
 
-std::shared_ptr<GDALGroup> zsMdimSubgroup(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node)
-{
-    return ZSMdimGroup::Create(store, store->ParentName(node), store->NodeName(node), node, nullptr);
-}
-
-std::shared_ptr<GDALGroup> zsMdimGroup(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
+std::shared_ptr<GDALGroup> zsMdimGroup(const std::shared_ptr<ZSMdimStore> &store, const std::string &parent,
+                                       const std::string &name, const std::shared_ptr<ZSMdimNode> &handle,
                                        const struct zs_node *only)
 {
-    return ZSMdimGroup::Create(store, "", "/", node, only);
+    auto group = std::make_shared<ZSMdimGroup>(store, parent, name, handle, only);
+#if ZS_GDAL_AT_LEAST(8)
+    group->SetSelf(group);
+#endif
+    return group;
 }
-
-/* ---- Opening ---- */
 
 /* ---- The dataset ---- */
 
@@ -424,7 +402,7 @@ std::unique_ptr<GDALDataset> zsMdimOpen(const std::shared_ptr<ZSStore> &store, c
         zs_hierarchy_node(store->hierarchy, zsParentPath(node->path).c_str(), &group, err) != ZS_OK)
         return nullptr;
     const auto opened = std::make_shared<ZSMdimStore>(store, options, group, isArray ? node : nullptr, access);
-    if (isArray && !node->is_text && opened->Open(node, err) == nullptr) // a dataset of nothing that can be read
+    if (isArray && !node->is_text && opened->Open(*opened->Handle(node->path), err) == nullptr) // a dataset of nothing that can be read
         return nullptr;
     return zsMdimDataset(opened, access);
 }

@@ -1,6 +1,8 @@
-/* The state that the objects of one store share: open nodes, and how pending changes are published. */
+/* A store of the multidimensional face: what its objects share, how it is made, and how pending changes are published. A
+ * new store is written beside its path, and published there at the first flush. */
 #include "mdim.h"
 
+#include "gdal/driver.h"
 #include "gdal/guard.h"
 
 extern "C"
@@ -29,15 +31,13 @@ ZSMdimStore::ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOpti
 ZSMdimStore::~ZSMdimStore()
 {
     static_cast<void>(zsGuard([this] { return Flush(true); }));
-    for (const auto &[path, handle] : m_nodes)
-        handle->Close();
 }
 
 /* ---- Names ---- */
 
 std::shared_ptr<GDALGroup> ZSMdimStore::RootGroup()
 {
-    return zsMdimGroup(shared_from_this(), m_group, m_only);
+    return zsMdimGroup(shared_from_this(), "", "/", m_group != nullptr ? Handle(m_group->path) : nullptr, m_only);
 }
 
 std::string ZSMdimStore::GroupName(const std::string &path) const
@@ -49,25 +49,26 @@ std::string ZSMdimStore::GroupName(const std::string &path) const
     return "/" + (isBelow && !m_root.empty() ? path.substr(m_root.size() + 1) : path);
 }
 
-std::string ZSMdimStore::ParentName(const struct zs_node *node) const
+std::string ZSMdimStore::ParentName(const std::string &path) const
 {
-    return GroupName(zsParentPath(node->path));
+    return GroupName(zsParentPath(path));
 }
 
-std::string ZSMdimStore::NodeName(const struct zs_node *node) const
+std::string ZSMdimStore::NodeName(const std::string &path) const
 {
-    return node->path[0] != '\0' ? zs_path_name(node->path) : zsRootArrayName(m_store->store->root);
+    return !path.empty() ? zs_path_name(path.c_str()) : zsRootArrayName(m_store->store->root);
 }
 
-std::string ZSMdimStore::DocumentName(const struct zs_node *node) const
+std::string ZSMdimStore::DocumentName(const std::string &path) const
 {
-    return (m_target != nullptr ? m_target->Root() : m_store->store->root) + "/" + node->key;
+    return (m_target != nullptr ? m_target->Root() : m_store->store->root) + "/" + zsPathIn(path, "zarr.json");
 }
 
 /* ---- Nodes, and arrays that are open ---- */
 
 std::shared_ptr<ZSMdimNode> ZSMdimStore::Handle(const std::string &path)
 {
+    const std::lock_guard<std::mutex> held(m_lock);
     const auto found = m_nodes.find(path);
     if (found != m_nodes.end())
         return found->second;
@@ -77,105 +78,59 @@ std::shared_ptr<ZSMdimNode> ZSMdimStore::Handle(const std::string &path)
     return handle;
 }
 
-std::vector<std::shared_ptr<ZSMdimNode>> ZSMdimStore::HandlesWithin(const std::string &path) const
+const struct zs_node *ZSMdimStore::Node(const ZSMdimNode &handle) const
 {
-    std::vector<std::shared_ptr<ZSMdimNode>> list;
-    for (const auto &[own, handle] : m_nodes)
-    {
-        if (zs_path_is_within(own.c_str(), path.c_str()))
-            list.push_back(handle);
-    }
-    return list;
+    const struct zs_node *node = nullptr;
+    struct zs_error err;
+    if (!handle.isThere)
+        return zsRefuse(CPLE_AppDefined, "/%s: this object has been deleted", handle.path.c_str());
+    return zs_hierarchy_node(Hierarchy(), handle.path.c_str(), &node, &err) == ZS_OK ? node : zsReport(err);
 }
 
-/* Under m_lock. */
-std::shared_ptr<ZSMdimOpened> ZSMdimStore::OpenCore(const struct zs_node *node, struct zs_error *err)
+std::shared_ptr<struct zs_array> ZSMdimStore::Open(ZSMdimNode &handle, struct zs_error *err)
 {
-    const auto opened = std::make_shared<ZSMdimOpened>();
-    const auto handle = Handle(node->path);
+    const std::lock_guard<std::mutex> held(m_lock);
+    auto opened = handle.opened.lock();
+    const struct zs_node *node = nullptr;
     const struct zs_array_options options = m_options.ForArrays();
     struct zs_array *array = nullptr;
-    if (zs_array_open_node(m_store->hierarchy, node, &options, &array, err) != ZS_OK)
-        return nullptr;
-    opened->array.reset(array);
-    handle->opened = opened;
+    if (opened != nullptr || zs_hierarchy_node(Hierarchy(), handle.path.c_str(), &node, err) != ZS_OK ||
+        zs_array_open_node(Hierarchy(), node, &options, &array, err) != ZS_OK)
+        return opened;
+    opened.reset(array, zs_array_close);
+    if (handle.isBlank)
+        zs_array_set_new(array, handle.chunkOrder);
+    else
+        zs_array_set_order(array, handle.chunkOrder);
+    handle.opened = opened;
     if (node->array->ndim <= 1 || m_isUpdatable)
-        handle->kept = opened;
+        handle.kept = opened;
     return opened;
 }
 
-std::shared_ptr<ZSMdimOpened> ZSMdimStore::Open(const struct zs_node *node, struct zs_error *err)
+std::shared_ptr<GDALMDArray> ZSMdimStore::Array(const std::string &path, struct zs_error *err)
 {
-    const std::lock_guard<std::mutex> held(m_lock);
-    const auto opened = Handle(node->path)->opened.lock();
-    return opened != nullptr ? opened : OpenCore(node, err);
-}
-
-std::shared_ptr<ZSMdimOpened> ZSMdimStore::OpenNew(const struct zs_node *node, int chunkOrder, struct zs_error *err)
-{
-    const std::lock_guard<std::mutex> held(m_lock);
-    const auto opened = OpenCore(node, err);
-    if (opened == nullptr)
-        return nullptr;
-    zs_array_set_new(opened->Get(), chunkOrder);
-    opened->isBlank = true;
-    return opened;
-}
-
-std::shared_ptr<ZSMdimOpened> ZSMdimStore::OpenAgain(const struct zs_node *node, const ZSMdimOpened &old,
-                                                     struct zs_error *err)
-{
-    const int order = zs_array_chunk_order(old.Get());
-    if (old.isBlank)
-        return OpenNew(node, order, err);
-    {
-        const std::lock_guard<std::mutex> held(m_lock);
-        Handle(node->path)->Close();
-    }
-    auto opened = Open(node, err);
-    if (opened != nullptr)
-        zs_array_set_order(opened->Get(), order);
-    return opened;
-}
-
-std::shared_ptr<GDALMDArray> ZSMdimStore::Array(const struct zs_node *node, struct zs_error *err)
-{
-    // `node` may be of before a change
-    if (m_isUpdatable && zs_hierarchy_node(Hierarchy(), node->path, &node, err) != ZS_OK)
-        return nullptr;
-    auto known = m_isUpdatable ? Handle(node->path)->array.lock() : nullptr;
-    if (known != nullptr)
-        return known;
-    auto array = node->is_text ? zsMdimStrings(shared_from_this(), node, {}, err)
-                               : zsMdimArray(shared_from_this(), node, nullptr, {}, err);
-    if (m_isUpdatable && array != nullptr)
-        Handle(node->path)->array = array;
+    const struct zs_node *node = nullptr;
+    const auto handle = Handle(path);
+    auto array = m_isUpdatable ? handle->array.lock() : nullptr;
+    if (array != nullptr || zs_hierarchy_node(Hierarchy(), path.c_str(), &node, err) != ZS_OK)
+        return array;
+    array = zsMdimArray(shared_from_this(), node, {}, err);
+    if (m_isUpdatable)
+        handle->array = array;
     return array;
 }
 
-std::shared_ptr<GDALGroup> ZSMdimStore::Group(const struct zs_node *node)
+std::shared_ptr<GDALGroup> ZSMdimStore::Group(const std::string &path)
 {
-    const std::lock_guard<std::mutex> held(m_lock);
-    auto group = m_isUpdatable ? Handle(node->path)->group.lock() : nullptr;
+    const auto handle = Handle(path);
+    auto group = m_isUpdatable ? handle->group.lock() : nullptr;
     if (group != nullptr)
         return group;
-    group = zsMdimSubgroup(shared_from_this(), node);
+    group = zsMdimGroup(shared_from_this(), ParentName(path), NodeName(path), handle, nullptr);
     if (m_isUpdatable)
-        Handle(node->path)->group = group;
+        handle->group = group;
     return group;
-}
-
-/* Switches a live array to its new node; one that is not live is reopened lazily. */
-bool ZSMdimStore::FollowNode(const struct zs_node *node, struct zs_error *err)
-{
-    const auto handle = Handle(node->path);
-    const auto array = handle->array.lock();
-    auto *follower = dynamic_cast<ZSMdimFollower *>(array.get());
-    if (follower != nullptr)
-        return follower->Follow(node, err);
-    const std::lock_guard<std::mutex> held(m_lock);
-    handle->Close();
-    return true;
 }
 
 /* ---- Writing ---- */
@@ -187,15 +142,6 @@ bool ZSMdimStore::CheckUpdatable() const
     return zsRefuse(CPLE_NoWriteAccess,
                     m_isAbandoned ? "%s: is not written any more, for closing it failed"
                                   : "%s was not opened in update mode", m_store->store->root);
-}
-
-const struct zs_node *ZSMdimStore::Node(const std::string &path) const
-{
-    const struct zs_node *node = nullptr;
-    struct zs_error err;
-    if (zs_hierarchy_node(Hierarchy(), path.c_str(), &node, &err) == ZS_OK)
-        return node;
-    return zsReport(err);
 }
 
 void ZSMdimStore::Complain(const std::string &what) const
@@ -213,29 +159,21 @@ bool ZSMdimStore::CheckName(const std::string &name) const
     return isName;
 }
 
-bool ZSMdimStore::FlushArray(const std::string &path)
+bool ZSMdimStore::FlushArray(const ZSMdimNode &handle)
 {
     struct zs_error err;
-    const auto opened = Handle(path)->opened.lock();
-    if (opened == nullptr || zs_array_flush(opened->Get(), &err) == ZS_OK)
+    const auto opened = handle.opened.lock();
+    if (opened == nullptr || zs_array_flush(opened.get(), &err) == ZS_OK)
         return true;
-    zsReport(err);
     m_isLost = true; // a shard that cannot be published may be lost
-    return false;
+    return zsReport(err);
 }
 
 bool ZSMdimStore::FlushArrays()
 {
     bool ok = true;
     for (const auto &[path, handle] : m_nodes)
-    {
-        struct zs_error err;
-        if (handle->kept == nullptr || zs_array_flush(handle->kept->Get(), &err) == ZS_OK)
-            continue;
-        zsReport(err);
-        m_isLost = true;
-        ok = false;
-    }
+        ok = FlushArray(*handle) && ok;
     return ok;
 }
 
@@ -254,7 +192,7 @@ bool ZSMdimStore::WriteDocuments()
     }
     for (const auto &[path, handle] : m_nodes)
     {
-        for (const auto &d : std::vector<std::shared_ptr<GDALDimension>>(handle->made))
+        for (const auto &d : handle->made)
         {
             const auto variable = status == ZS_OK ? d->GetIndexingVariable() : nullptr;
             if (variable != nullptr &&
@@ -304,4 +242,133 @@ void ZSMdimStore::Abandon()
     for (const auto &[path, handle] : m_nodes)
         handle->kept.reset();
     m_target.reset();
+}
+
+/* ---- Making ---- */
+
+/* Parses where and how a store is made. The options for its arrays are left in `arrays`. */
+static bool parse(const char *name, CSLConstList list, ZSCreationOptions &options, ZSConnection &connection,
+                  CPLStringList &arrays)
+{
+    std::string reason;
+    for (CSLConstList o = list; o != nullptr && *o != nullptr; o++)
+    {
+        if (!STARTS_WITH_CI(*o, "ARRAY:"))
+            arrays.AddString(*o);
+    }
+    if (!zsTakeAliases(arrays) || !options.Parse(arrays.List()))
+        return false;
+    const bool isParsed = zsParseConnection(name, connection, reason);
+    if (!isParsed || connection.has_array)
+        return zsRefuse(CPLE_AppDefined, "%s: %s", zsShown(name).c_str(),
+                        isParsed ? "expected the name of a store" : reason.c_str());
+    return zsIsNoRepository(connection);
+}
+
+/* Warns of options, in this driver's words, that are of rasters alone: a copy through the multidimensional API takes
+ * the same list. GDAL has warned of those that are of neither. */
+static void warnOfRasterOptions(CSLConstList options)
+{
+    for (CSLConstList o = options; o != nullptr && *o != nullptr; o++)
+    {
+        const std::string name(*o, strcspn(*o, "="));
+        if (!zsIsOption(name.c_str(), ZS_DATASET) && zsIsOption(name.c_str(), ZS_RASTER))
+            CPLError(CE_Warning, CPLE_AppDefined,
+                     "%s: is an option of rasters, and changes nothing in a copy of arrays", name.c_str());
+    }
+}
+
+/* Makes an empty store beside its target. `source`: the dataset that will be copied into it, or null. Null (CPLError
+ * emitted) on failure. */
+static std::shared_ptr<ZSMdimStore> createStore(const char *name, GDALDataset *source, CSLConstList list)
+{
+    ZSCreationOptions options;
+    ZSConnection connection;
+    CPLStringList arrays;
+    if (!parse(name, list, options, connection, arrays))
+        return nullptr;
+    if (source != nullptr)
+        warnOfRasterOptions(arrays.List());
+    auto target = std::make_unique<ZSTarget>();
+    if (!target->Open(connection.store, options.overwrite, options.fsync, false))
+        return nullptr;
+    const auto store = std::make_shared<ZSStore>();
+    const struct zs_node *root = nullptr;
+    struct zs_error err;
+    store->name = target->Path();
+    enum zs_status status = zs_store_open(target->Path().c_str(), &store->store, &err);
+    if (status == ZS_OK)
+    {
+        zs_store_set_sync(store->store, options.fsync ? ZS_SYNC_LATER : ZS_SYNC_NO);
+        status = zs_hierarchy_create(store->store, &store->hierarchy, &err);
+    }
+    if (status == ZS_OK)
+        status = zs_root_make(store->hierarchy, &root, &err);
+    if (status != ZS_OK)
+        return zsReport(err);
+    ZSOpenOptions open;
+    if (!open.Parse(nullptr))
+        return nullptr;
+    open.threads = options.threads;
+    open.fsync = options.fsync;
+    return std::make_shared<ZSMdimStore>(store, open, root, std::move(target), options.consolidates,
+                                         arrays.List());
+}
+
+GDALDataset *zsMdimCreate(const char *name, CSLConstList, CSLConstList options)
+{
+    const auto store = createStore(name, nullptr, options);
+    if (store == nullptr)
+        return nullptr;
+    auto dataset = zsMdimDataset(store, GA_Update);
+    dataset->SetDescription(name);
+    return dataset.release();
+}
+
+GDALDataset *zsMdimCopy(const char *name, GDALDataset *source, bool strict, CSLConstList options,
+                        GDALProgressFunc progress, void *progressData)
+{
+    const ZSOneWarning ofTexts;
+    const auto store = createStore(name, source, options);
+    if (store == nullptr)
+        return nullptr;
+    const auto from = source->GetRootGroup(), to = store->RootGroup();
+    struct zs_hierarchy *ours = zsMdimHierarchy(source);
+    const size_t failures = ours != nullptr ? zs_hierarchy_failures(ours) : 0;
+    struct zs_error err;
+    GUInt64 cost = 0;
+    const GUInt64 totalCost = from->GetTotalCopyCost();
+    store->StartCopy(source, !strict);
+    const bool isCopied = to->CopyFrom(to, source, from, strict, cost, totalCost,
+                                       progress != nullptr ? progress : GDALDummyProgress, progressData, options);
+    store->StartCopy(nullptr, false);
+    const bool isRead = ours == nullptr || zs_hierarchy_check_since(ours, failures, &err) == ZS_OK;
+    if (!isCopied || !isRead || store->HasLosses())
+    {
+        store->Abandon();
+        if (!isRead) // GDAL goes on without what it could not open
+            zsReport(err);
+        if (CPLGetLastErrorType() != CE_Failure)
+            CPLError(CE_Failure, CPLE_AppDefined, "%s: the copy is not complete, and is not made",
+                     zsShown(name).c_str());
+        return nullptr;
+    }
+    if (!store->Flush(false))
+    {
+        store->Abandon();
+        return nullptr;
+    }
+    auto dataset = zsMdimDataset(store, GA_Update);
+    dataset->SetDescription(name);
+    return dataset.release();
+}
+
+std::shared_ptr<GDALMDArray> ZSMdimStore::SourceArray(const std::string &path) const
+{
+    const ZSQuiet quiet;
+    auto group = m_source->GetRootGroup();
+    size_t from = 0;
+    for (size_t slash; group != nullptr && (slash = path.find('/', from)) != std::string::npos; from = slash + 1)
+        group = group->OpenGroup(path.substr(from, slash - from));
+    return group != nullptr ? group->OpenMDArray(path.substr(from)) : nullptr;
 }
