@@ -320,8 +320,7 @@ def test_repository_in_a_bucket_is_read_only(written, s3):
     before, memory, ours = dict(s3.objects), gdal.GetDriverByName("MEM").Create("", 10, 10), gdal.GetDriverByName("ShardedZarr")
     for attempt in (lambda: ours.CreateCopy("/vsis3/bucket/repo.icechunk", memory), lambda: ours.CreateCopy("/vsis3/bucket/r", memory),
                     lambda: ours.Delete("/vsis3/bucket/r"), lambda: ours.CreateMultiDimensional("/vsis3/bucket/r")):
-        message = error_of(attempt)
-        assert "only read" in message and "gdalmdimtranslate" in message, message
+        assert "a Zarr store" in error_of(attempt)
     assert s3.objects == before
     ours.CreateCopy("/vsis3/bucket/new.zarr", memory)
     assert "bucket/new.zarr/zarr.json" in s3.objects
