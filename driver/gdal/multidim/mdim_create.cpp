@@ -25,8 +25,8 @@ static void usualStrings(struct zs_array_spec &spec)
     }
 }
 
-/* Adds the node of an array to the store, in memory, and opens it. Null with the message in err. */
-static std::shared_ptr<GDALMDArray> addArray(const std::shared_ptr<ZSMdimStore> &store, const std::string &path,
+/* Opens an array that was made; null with the message in err. */
+static std::shared_ptr<GDALMDArray> openMade(const std::shared_ptr<ZSMdimStore> &store, const std::string &path,
                                              const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
                                              const struct zs_array_spec &spec, bool isCoordinate, int chunkOrder,
                                              struct zs_error *err)
@@ -34,9 +34,7 @@ static std::shared_ptr<GDALMDArray> addArray(const std::shared_ptr<ZSMdimStore> 
     const struct zs_node *node = nullptr;
     const struct zs_band_properties none = {}; // until some are set
     const bool isText = spec.encoding.is_text;
-    const std::string group = zsParentPath(path);
-    enum zs_status status =
-        zs_array_make(store->Hierarchy(), group.c_str(), zs_path_name(path.c_str()), &spec, &node, err);
+    enum zs_status status = zs_hierarchy_node(store->Hierarchy(), path.c_str(), &node, err);
     if (status == ZS_OK && !isText && !isCoordinate && spec.ndim > 0)
         status = zs_properties_write(store->Hierarchy(), node, &none, ZS_BAND_NODATA, err);
     if (status == ZS_OK)
@@ -48,9 +46,6 @@ static std::shared_ptr<GDALMDArray> addArray(const std::shared_ptr<ZSMdimStore> 
     handle->isBlank = !isText;
     handle->chunkOrder = chunkOrder;
     auto array = zsMdimArray(store, node, dimensions, err);
-    struct zs_error ignored;
-    if (array == nullptr)
-        static_cast<void>(zs_hierarchy_remove(store->Hierarchy(), path.c_str(), &ignored));
     handle->array = array;
     return array;
 }
@@ -181,9 +176,14 @@ std::shared_ptr<GDALMDArray> zsMdimNewArray(const std::shared_ptr<ZSMdimStore> &
         chooseFilter(*store, path, type, spec);
     struct zs_error err, ignored;
     const struct zs_node *node = nullptr;
-    auto array = addArray(store, path, dimensions, spec, isCoordinate, options.parsed.chunk_order, &err);
+    const bool isMade =
+        zs_array_make(store->Hierarchy(), group.c_str(), name.c_str(), &spec, &node, &err) == ZS_OK;
+    auto array =
+        isMade ? openMade(store, path, dimensions, spec, isCoordinate, options.parsed.chunk_order, &err) : nullptr;
     if (array != nullptr)
         return array;
+    if (isMade)
+        static_cast<void>(zs_hierarchy_remove(store->Hierarchy(), path.c_str(), &ignored));
     // GDAL 3.6 copies an array of Zarr v2 twice: what is there is no loss.
     if (zs_hierarchy_node(store->Hierarchy(), path.c_str(), &node, &ignored) != ZS_OK)
         store->MarkRefused();

@@ -28,6 +28,9 @@ class ZSMdimGroup final : public GDALGroup, public ZSMdimObject
     const struct zs_node *Child(const std::string &name, enum zs_node_type type) const;
 
   public:
+#if ZS_GDAL_AT_LEAST(8)
+    using GDALGroup::SetSelf;
+#endif
     ZSMdimGroup(const std::shared_ptr<ZSMdimStore> &store, const std::string &parent, const std::string &name,
                 const std::shared_ptr<ZSMdimNode> &handle, const struct zs_node *only)
         : GDALGroup(parent, name), m_store(store), m_handle(handle), m_only(only)
