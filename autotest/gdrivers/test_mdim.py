@@ -14,9 +14,7 @@ from mdim import attributes_of, only_array, open_mdim, root_of
 from support import FIXTURES, error_of, fixture_path, name_of, need, run_peer
 
 def write_group(path, attributes=None, **members):
-    os.makedirs(path, exist_ok=True)
-    with open(os.path.join(path, "zarr.json"), "w") as file:
-        json.dump(stores.group_meta(attributes, **members), file)
+    oracle.put(path, {"zarr.json": stores.group_meta(attributes, **members)})
     return str(path)
 
 

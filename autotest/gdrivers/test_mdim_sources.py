@@ -160,14 +160,3 @@ def test_dimensions_of_size_0_are_copied(tmp_path):
     gdal.MultiDimTranslate(str(tmp_path / "b.zarr"), str(tmp_path / "a.zarr"), format="ShardedZarr").FlushCache()
     array = root_of(tmp_path / "b.zarr").OpenMDArray("v")
     assert [d.GetSize() for d in array.GetDimensions()] == [0, 3] and array.GetUnit() == "K"
-
-
-def test_raster_options_of_an_array_copy_are_warned_of(tmp_path):
-    made = gdal.GetDriverByName("MEM").CreateMultiDimensional("")
-    root = made.GetRootGroup()
-    root.CreateMDArray("v", [root.CreateDimension("x", None, None, 4)], gdal.ExtendedDataType.Create(gdal.GDT_Byte)).Write(b"abcd")
-    options = ["OVERVIEWS=NONE", "STATISTICS=YES", "COMPRESS=ZSTD", "FSYNC=NO"]
-    copy, messages = warnings_of(lambda: gdal.GetDriverByName("ShardedZarr").CreateCopy(str(tmp_path / "a.zarr"), made, options=options))
-    messages = [message for message in messages if "does not support" not in message]  # what GDAL 3.14 says before us
-    assert [message.split(":")[0] for message in messages] == ["OVERVIEWS", "STATISTICS"]
-    assert copy.GetRootGroup().OpenMDArray("v").Read() == b"abcd"

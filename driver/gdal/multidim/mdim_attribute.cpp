@@ -222,7 +222,7 @@ bool ZSMdimAttribute::TakeTexts(const GUInt64 *start, const size_t *count, const
     return ok;
 }
 
-/* Returns the current node; null (CPLError emitted) when it is not to be written, or it or its attribute was deleted. */
+/* Returns the current node; null (CPLError emitted) when it is not written, or it or its attribute was deleted. */
 const struct zs_node *ZSMdimAttribute::Node() const
 {
     const struct zs_node *node = m_store->CheckUpdatable() ? m_store->Node(*m_handle) : nullptr;

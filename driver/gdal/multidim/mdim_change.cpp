@@ -189,7 +189,8 @@ bool ZSMdimStore::IsShared(const ZSMdimFound &array, int number, const ZSMdimFou
     if (name.empty() || name != zsMdimNameOf(that) || dim.size != that.size)
         return false;
     const auto made = MadeDimension(path, name, dim.size);
-    return zsParentPath(path) == zsParentPath(otherPath) || (dim.variable != nullptr && dim.variable == that.variable) ||
+    return zsParentPath(path) == zsParentPath(otherPath) ||
+           (dim.variable != nullptr && dim.variable == that.variable) ||
            (made != nullptr && made == MadeDimension(otherPath, name, dim.size));
 }
 
@@ -268,8 +269,8 @@ bool ZSMdimStore::PlanResize(const struct zs_node *node, const std::vector<GUInt
     };
     if (!FindAll(all, err))
         return false;
-    const auto own = std::find_if(all.begin(), all.end(),
-                                  [node](const ZSMdimFound &found) { return strcmp(found.node->path, node->path) == 0; });
+    const auto isNode = [node](const ZSMdimFound &found) { return strcmp(found.node->path, node->path) == 0; };
+    const auto own = std::find_if(all.begin(), all.end(), isNode);
     const size_t count = own != all.end() ? static_cast<size_t>(own->count) : 0;
     if (own == all.end() || sizes.size() != count)
         return fail("expected sizes of " + std::to_string(count) + " dimensions, found " +
@@ -287,6 +288,8 @@ bool ZSMdimStore::PlanResize(const struct zs_node *node, const std::vector<GUInt
             {
                 if (!IsShared(*own, static_cast<int>(d), other, e))
                     continue;
+                if (other.node->array != nullptr && other.node->array->edges[e] != nullptr)
+                    return fail(std::string("/") + other.node->path + " lists the lengths of its chunks along it");
                 auto &shape = shapes[other.node->path];
                 for (auto k = static_cast<int>(shape.size()); k < other.count; k++)
                     shape.push_back(other.dims[k].size);

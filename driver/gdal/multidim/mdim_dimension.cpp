@@ -121,7 +121,8 @@ bool ZSMdimDimension::Rename(const std::string &given)
         const bool isInArray = m_array != nullptr && m_array->isThere;
         const std::string group = m_group != nullptr ? m_group->path : isInArray ? zsParentPath(m_array->path) : "";
         const auto store = m_store.lock();
-        if (store == nullptr || !store->RenameDimension(isInArray ? m_array.get() : nullptr, m_number, group, GetName(), name))
+        const ZSMdimNode *array = isInArray ? m_array.get() : nullptr;
+        if (store == nullptr || !store->RenameDimension(array, m_number, group, GetName(), name))
             return false;
         m_osName = name; // where no array has it
         Refresh(*store);

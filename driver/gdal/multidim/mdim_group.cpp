@@ -245,7 +245,8 @@ std::shared_ptr<GDALGroup> ZSMdimGroup::CreateGroup(const std::string &name, CSL
         const std::string own = zsUtf8(name);
         if (!CheckGroup() || !m_store->CheckName(own))
             return nullptr;
-        const enum zs_status status = zs_group_make(m_store->Hierarchy(), m_handle->path.c_str(), own.c_str(), &node, &err);
+        const enum zs_status status =
+            zs_group_make(m_store->Hierarchy(), m_handle->path.c_str(), own.c_str(), &node, &err);
         if (status == ZS_OK)
             return m_store->Group(node->path);
         if (status != ZS_ARGUMENT) // an array has the name: GDAL 3.6 lists arrays of Zarr v2 as groups, too
@@ -267,7 +268,8 @@ ZSMdimGroup::CreateMDArray(const std::string &name, const std::vector<std::share
                            const GDALExtendedDataType &type, CSLConstList options)
 {
     return zsGuard([&] {
-        return CheckGroup() ? zsMdimNewArray(m_store, m_handle->path, zsUtf8(name), dimensions, type, options) : nullptr;
+        return CheckGroup() ? zsMdimNewArray(m_store, m_handle->path, zsUtf8(name), dimensions, type, options)
+                            : nullptr;
     });
 }
 
@@ -405,7 +407,8 @@ std::unique_ptr<GDALDataset> zsMdimOpen(const std::shared_ptr<ZSStore> &store, c
         zs_hierarchy_node(store->hierarchy, zsParentPath(node->path).c_str(), &group, err) != ZS_OK)
         return nullptr;
     const auto opened = std::make_shared<ZSMdimStore>(store, options, group, isArray ? node : nullptr, access);
-    if (isArray && !node->is_text && opened->Open(*opened->Handle(node->path), err) == nullptr) // a dataset of nothing that can be read
+    // Not a dataset of nothing that can be read.
+    if (isArray && !node->is_text && opened->Open(*opened->Handle(node->path), err) == nullptr)
         return nullptr;
     return zsMdimDataset(opened, access);
 }

@@ -1,5 +1,5 @@
-/* A store of the multidimensional face: what its objects share, how it is made, and how pending changes are published. A
- * new store is written beside its path, and published there at the first flush. */
+/* A store of the multidimensional face: what its objects share, how it is made, and how pending changes are published.
+ * A new store is written beside its path, and published there at the first flush. */
 #include "mdim.h"
 
 #include "gdal/driver.h"
@@ -265,30 +265,14 @@ static bool parse(const char *name, CSLConstList list, ZSCreationOptions &option
     return zsIsNoRepository(connection);
 }
 
-/* Warns of options, in this driver's words, that are of rasters alone: a copy through the multidimensional API takes
- * the same list. GDAL has warned of those that are of neither. */
-static void warnOfRasterOptions(CSLConstList options)
-{
-    for (CSLConstList o = options; o != nullptr && *o != nullptr; o++)
-    {
-        const std::string name(*o, strcspn(*o, "="));
-        if (!zsIsOption(name.c_str(), ZS_DATASET) && zsIsOption(name.c_str(), ZS_RASTER))
-            CPLError(CE_Warning, CPLE_AppDefined,
-                     "%s: is an option of rasters, and changes nothing in a copy of arrays", name.c_str());
-    }
-}
-
-/* Makes an empty store beside its target. `source`: the dataset that will be copied into it, or null. Null (CPLError
- * emitted) on failure. */
-static std::shared_ptr<ZSMdimStore> createStore(const char *name, GDALDataset *source, CSLConstList list)
+/* Makes an empty store beside its target. Null (CPLError emitted) on failure. */
+static std::shared_ptr<ZSMdimStore> createStore(const char *name, CSLConstList list)
 {
     ZSCreationOptions options;
     ZSConnection connection;
     CPLStringList arrays;
     if (!parse(name, list, options, connection, arrays))
         return nullptr;
-    if (source != nullptr)
-        warnOfRasterOptions(arrays.List());
     auto target = std::make_unique<ZSTarget>();
     if (!target->Open(connection.store, options.overwrite, options.fsync, false))
         return nullptr;
@@ -317,7 +301,7 @@ static std::shared_ptr<ZSMdimStore> createStore(const char *name, GDALDataset *s
 
 GDALDataset *zsMdimCreate(const char *name, CSLConstList, CSLConstList options)
 {
-    const auto store = createStore(name, nullptr, options);
+    const auto store = createStore(name, options);
     if (store == nullptr)
         return nullptr;
     auto dataset = zsMdimDataset(store, GA_Update);
@@ -329,7 +313,7 @@ GDALDataset *zsMdimCopy(const char *name, GDALDataset *source, bool strict, CSLC
                         GDALProgressFunc progress, void *progressData)
 {
     const ZSOneWarning ofTexts;
-    const auto store = createStore(name, source, options);
+    const auto store = createStore(name, options);
     if (store == nullptr)
         return nullptr;
     const auto from = source->GetRootGroup(), to = store->RootGroup();
