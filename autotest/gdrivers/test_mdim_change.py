@@ -241,7 +241,7 @@ def test_refused_growth_is_explained_and_changes_nothing(tmp_path):
     a = root.OpenMDArray("a")
     assert "made longer" in error_of(a.Resize, [4, 20, 24])
     assert error_of(a.Resize, [9, 20])
-    assert "elements" in error_of(a.Resize, [2**62, 2**62, 24]) and a.GetShape() == (5, 20, 24)
+    assert error_of(a.Resize, [5, 2**62, 24]) and a.GetShape() == (5, 20, 24)
     twice = root.CreateMDArray("twice", [root.GetDimensions()[0]] * 2, extended("uint8"))
     assert "twice" in error_of(twice.Resize, [6, 7]) and twice.GetShape() == (5, 5)
     assert "listed" in error_of(a.Resize, [6, 20, 24])  # has the same dimension
