@@ -123,7 +123,7 @@ static enum zs_status open_remote(struct zs_array *array, const struct zs_level 
         array->store, key, (size_t)level->index_size, (*index)->entries, object, err));
     (*index)->shard_size = zs_object_size(*object);
     (*index)->version = (*object)->version;
-    (*index)->is_remembered = zs_object_is_remembered(*object);
+    (*index)->is_remembered = (*object)->is_remembered;
     ZS_TRY(zs_shard_index_offset(level, (*index)->shard_size, &at, err)); /* there are bytes enough for an index */
     return zs_shard_index_decode(level, *index, err);
 }

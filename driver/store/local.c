@@ -157,24 +157,18 @@ static enum zs_status local_read(struct zs_object *object, uint64_t offset, size
     return status;
 }
 
-static bool is_file_changed(const struct zs_object *object, int fd, bool or_recently)
-{
-    struct stat st;
-    struct timespec now;
-    if (fstat(fd, &st) != 0 || clock_gettime(CLOCK_REALTIME, &now) != 0)
-        return false;
-    return zs_local_version(&st) != object->version || (or_recently && now.tv_sec - st.st_mtim.tv_sec < RECENT_SECONDS);
-}
-
 bool zs_local_is_changed(const struct zs_object *object, bool or_recently)
 {
     struct local_object *o = (struct local_object *)(uintptr_t)object;
+    struct stat st;
+    struct timespec now;
     int fd;
     if (acquire_file(o, &fd, NULL) != ZS_OK)
         return true;
-    const bool is_changed = is_file_changed(object, fd, or_recently);
+    const bool is_known = fstat(fd, &st) == 0 && clock_gettime(CLOCK_REALTIME, &now) == 0;
     release_file(o, fd);
-    return is_changed;
+    return is_known && (zs_local_version(&st) != object->version ||
+                        (or_recently && now.tv_sec - st.st_mtim.tv_sec < RECENT_SECONDS));
 }
 
 /* ---- Listing ---- */
@@ -225,6 +219,7 @@ static void local_free(struct zs_store *store)
 {
     struct local_store *s = store_of(store);
     free(s->real_root);
+    free(s->entered);
     pthread_mutex_destroy(&s->lock);
     if (s->root >= 0)
         close(s->root);

@@ -21,6 +21,7 @@ struct local_store {
     atomic_bool has_metadata; /* a zarr.json was read in it */
     pthread_mutex_t lock;     /* of all below */
     char *real_root;          /* without symbolic links; NULL until something is written or removed */
+    char *entered;            /* the prefix whose folder was checked last; NULL: none */
     bool is_clean;            /* files of dead writers were looked for */
 };
 

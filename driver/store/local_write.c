@@ -107,11 +107,30 @@ static enum zs_status enter_folder(struct zs_store *store, const char *prefix, b
     return status;
 }
 
+/* Keeps the prefix whose folder was checked last; NULL: none. */
+static void set_entered(struct zs_store *store, char *prefix)
+{
+    struct local_store *s = store_of(store);
+    pthread_mutex_lock(&s->lock);
+    char *before = s->entered;
+    s->entered = prefix;
+    pthread_mutex_unlock(&s->lock);
+    free(before);
+}
+
 static enum zs_status enter_above(struct zs_store *store, const char *key, bool make, struct zs_error *err)
 {
+    struct local_store *s = store_of(store);
     char *prefix = parent_of(key);
-    const enum zs_status status = prefix != NULL ? enter_folder(store, prefix, make, err) : zs_fail_memory(err);
-    free(prefix);
+    ZS_TRY_MEMORY(prefix, err);
+    pthread_mutex_lock(&s->lock);
+    const bool is_known = s->entered != NULL && strcmp(s->entered, prefix) == 0;
+    pthread_mutex_unlock(&s->lock);
+    const enum zs_status status = is_known ? ZS_OK : enter_folder(store, prefix, make, err);
+    if (status == ZS_OK)
+        set_entered(store, prefix);
+    else
+        free(prefix);
     return status;
 }
 
@@ -222,6 +241,7 @@ static enum zs_status publish_file(struct local_writer *w, struct zs_error *err)
     if (rename(w->temp_path, w->path) != 0) {
         /* another process may have removed the folder meanwhile */
         const int reason = errno;
+        set_entered(store, NULL);
         if (reason == ENOENT)
             ZS_TRY(enter_above(store, w->key, true, err));
         if (reason != ENOENT || rename(w->temp_path, w->path) != 0)
@@ -441,6 +461,7 @@ static enum zs_status lock_directory(const char *path, struct zs_lock **lock, st
 /* Locks the folder of an object, and makes it if it is absent: without it there is nothing to lock. */
 static enum zs_status local_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err)
 {
+    set_entered(store, NULL); /* it must be there */
     ZS_TRY(enter_above(store, key, true, err));
     char *prefix = parent_of(key), *path = prefix != NULL ? zs_vsi_path(store, prefix) : NULL;
     const bool is_ours = path != NULL && prefix[0] == '\0' && zs_staging_is_path(store->root); /* locked already */
@@ -479,6 +500,7 @@ static void local_remove_directory(struct zs_store *store, const char *prefix)
     char *path = zs_vsi_path(store, prefix);
     if (path != NULL)
         (void)rmdir(path);
+    set_entered(store, NULL);
     free(path);
 }
 
@@ -495,6 +517,7 @@ static enum zs_status local_rename(struct zs_store *store, const char *from, con
         status = zs_fail(err, ZS_ARGUMENT, "%s: there is something already", after);
     else if (rename(before, after) != 0 && errno != ENOENT)
         status = zs_fail(err, ZS_IO, "%s: cannot be renamed to %s: %s", before, after, strerror(errno));
+    set_entered(store, NULL);
     if (status == ZS_OK && store->sync == ZS_SYNC_EACH)
         status = zs_entry_sync(after, err);
     free(before);

@@ -238,14 +238,9 @@ enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_stagi
     staging->root = resolve(root);
     if (staging->root == NULL)
         return zs_fail(err, ZS_IO, "%s: cannot be followed: %s", root, strerror(errno));
-    if (is_local(staging->root)) {
-        const enum zs_status status = make_beside(staging, err);
-        /* An empty directory in one that is not writable: nothing is lost by writing in place. */
-        if (status != ZS_IO || !zs_vsi_is_empty_directory(staging->root))
-            return status;
-    }
-    staging->path =
-        replaces && !is_local(staging->root) ? name_beside(staging->root, TEMPORARY) : zs_strdup(staging->root);
+    if (is_local(staging->root))
+        return make_beside(staging, err);
+    staging->path = replaces ? name_beside(staging->root, TEMPORARY) : zs_strdup(staging->root);
     return staging->path != NULL ? ZS_OK : zs_fail_memory(err);
 }
 

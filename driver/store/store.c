@@ -255,11 +255,6 @@ const char *zs_object_etag(const struct zs_object *object)
     return !object->is_versioned ? NULL : object->store->has_generations ? object->generation : object->etag;
 }
 
-bool zs_object_is_remembered(const struct zs_object *object)
-{
-    return object->is_remembered;
-}
-
 void zs_store_forget(struct zs_store *store, const char *key)
 {
     if (store->ops->forget != NULL)

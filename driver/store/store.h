@@ -114,9 +114,6 @@ enum zs_status zs_object_open_head(struct zs_store *store, const char *key, size
  * shorter. */
 enum zs_status zs_object_open_range(struct zs_store *store, const char *key, uint64_t offset, size_t n, void *data,
                                     struct zs_object **object, struct zs_error *err);
-/* Whether the head or tail was remembered by this process and not requested. A further read finds out whether the
- * object was replaced; without one, call zs_store_forget() and open it again. */
-bool zs_object_is_remembered(const struct zs_object *object);
 /* Drops what this process remembers of an object; of all objects of all stores. */
 void zs_store_forget(struct zs_store *store, const char *key);
 void zs_store_forget_all(void);
@@ -316,7 +313,9 @@ struct zs_object {
     uint64_t size;
     uint64_t version; /* differs, as far as is known, when the object under this key was replaced */
     bool is_versioned; /* ... and surely so */
-    bool is_remembered; /* opened from what this process remembers; reads find out when that is outdated */
+    /* Its head or tail was remembered by this process and not requested. A further read finds out whether the object was
+     * replaced; without one, call zs_store_forget() and open it again. */
+    bool is_remembered;
     bool is_stale;    /* set by reads, in any thread: see zs_object_is_stale() */
     /* Of the server's answer; NULL likewise. They belong to the object. */
     const char *etag, *generation;

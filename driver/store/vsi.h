@@ -41,7 +41,6 @@ char *zs_text_shown(const char *text);
 
 /* Whether a file or directory is at a path. False also where that cannot be asked for. */
 bool zs_vsi_exists(const char *path);
-bool zs_vsi_is_empty_directory(const char *path);
 
 /* ---- GDAL's errors and settings around our calls (vsi_settings.c) ---- */
 

@@ -288,13 +288,3 @@ bool zs_vsi_exists(const char *path)
     VSIStatBufL st;
     return VSIStatExL(path, &st, VSI_STAT_EXISTS_FLAG) == 0;
 }
-
-bool zs_vsi_is_empty_directory(const char *path)
-{
-    VSIStatBufL st;
-    VSIDIR *d = VSIStatL(path, &st) == 0 && VSI_ISDIR(st.st_mode) ? VSIOpenDir(path, 0, NULL) : NULL;
-    const bool is_empty = d != NULL && VSIGetNextDirEntry(d) == NULL;
-    if (d != NULL)
-        VSICloseDir(d);
-    return is_empty;
-}
