@@ -32,7 +32,7 @@ shard 1758
 icechunk 1775
 codec 4462
 zarr 7541
-store 5195
+store 5193
 base 1737
 END
 for path in */; do

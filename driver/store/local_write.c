@@ -124,8 +124,9 @@ static enum zs_status enter_above(struct zs_store *store, const char *key, bool 
     char *prefix = parent_of(key);
     ZS_TRY_MEMORY(prefix, err);
     pthread_mutex_lock(&s->lock);
-    const bool is_known = s->entered != NULL && strcmp(s->entered, prefix) == 0;
+    bool is_known = s->entered != NULL && strcmp(s->entered, prefix) == 0;
     pthread_mutex_unlock(&s->lock);
+    is_known = is_known && (!make || access(store->root, F_OK) == 0); /* all may have been removed */
     const enum zs_status status = is_known ? ZS_OK : enter_folder(store, prefix, make, err);
     if (status == ZS_OK)
         set_entered(store, prefix);
