@@ -176,7 +176,7 @@ bool zsCheckLosses(const char *name, GDALDataset &source, bool hasSideCar, bool 
     if (const auto own = dynamic_cast<ShardedZarrDataset *>(&source))
     {
         addScalars(own->View(), losses);
-        losses.Add(own->georef->HasIrregularAxes(),
+        losses.Add(own->georef.HasIrregularAxes(),
                    "coordinates of X or Y that are not regular (gdalmdimtranslate keeps them)");
     }
     const bool hasOneMask = zsHasOneMask(source);

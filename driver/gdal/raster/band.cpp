@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "dataset.h"
+#include "gdal/guard.h"
 
 extern "C"
 {
@@ -45,12 +46,12 @@ struct zs_band_window ShardedZarrRasterBand::BlockWindow(int column, int row, vo
 
 CPLErr ShardedZarrRasterBand::IReadBlock(int column, int row, void *data)
 {
-    return Dataset().pixels.Read(BlockWindow(column, row, data), eDataType);
+    return zsGuard([&] { return Dataset().pixels.Read(BlockWindow(column, row, data), eDataType); });
 }
 
 CPLErr ShardedZarrRasterBand::IWriteBlock(int column, int row, void *data)
 {
-    return Dataset().pixels.Write(BlockWindow(column, row, data), eDataType);
+    return zsGuard([&] { return Dataset().pixels.Write(BlockWindow(column, row, data), eDataType); });
 }
 
 CPLErr ShardedZarrRasterBand::EmptyBlockCache()
@@ -62,21 +63,20 @@ CPLErr ShardedZarrRasterBand::IRasterIO(GDALRWFlag flag, int x, int y, int width
                                         int bufHeight, GDALDataType type, GSpacing pixelSpace, GSpacing lineSpace,
                                         GDALRasterIOExtraArg *extra)
 {
-    ZSPixels &pixels = Dataset().pixels;
     const auto window = zsBandWindow(x, y, width, height, data, &nBand, 1, pixelSpace, lineSpace, 0);
-    const bool isSameSize =
-        width == bufWidth && height == bufHeight && (flag == GF_Write || zsIsWhole(window, extra));
-    if ((isSameSize || flag == GF_Write) && EmptyBlockCache() != CE_None)
-        return CE_Failure;
-    if (isSameSize)
-        return pixels.Move(flag, window, type, extra);
-    if (flag == GF_Write)
-        return pixels.WriteResampled(window, bufWidth, bufHeight, type, extra);
-    CPLErr result = CE_None;
-    if (pixels.ReadResampled(window, bufWidth, bufHeight, type, extra, result))
-        return result;
-    return GDALPamRasterBand::IRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, pixelSpace,
-                                        lineSpace, extra);
+    return zsGuard(
+        [&]
+        {
+            CPLErr result = CE_None;
+            int isOfLevel = FALSE;
+            if (flag == GF_Read && (bufWidth < width || bufHeight < height))
+                result = TryOverviewRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, pixelSpace,
+                                             lineSpace, extra, &isOfLevel);
+            if (isOfLevel || Dataset().pixels.Move(flag, window, bufWidth, bufHeight, type, extra, result))
+                return result;
+            return GDALPamRasterBand::IRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, pixelSpace,
+                                                lineSpace, extra);
+        });
 }
 
 /* ---- Overviews ---- */
@@ -161,8 +161,9 @@ int ShardedZarrRasterBand::IGetDataCoverageStatus(int x, int y, int width, int h
 
 const char *ShardedZarrRasterBand::GetDescription() const
 {
+    const char *beside = GDALPamRasterBand::GetDescription();
     const_cast<ShardedZarrRasterBand *>(this)->AddMetadata();
-    return GDALPamRasterBand::GetDescription();
+    return beside[0] != '\0' ? beside : m_description.c_str();
 }
 
 CPLStringList ShardedZarrRasterBand::PositionItems(std::string &words)
@@ -175,25 +176,14 @@ CPLStringList ShardedZarrRasterBand::PositionItems(std::string &words)
     for (size_t i = 0; i < position.size() && !array.labels.onlyCount; i++)
     {
         const int d = View().Slices(source).dims[i];
-        const char *dimension = zs_dimension_name(array.node, d);
-        const std::string name = dimension != nullptr ? dimension : "dim" + std::to_string(d);
-        const std::string key = "DIM_" + name;
-        std::string text = std::to_string(View().Slices(source).first[d] + position[i]);
-        zsSetItem(items, (key + "_INDEX").c_str(), text.c_str());
-        if (!array.labels.values[i].empty())
-        {
-            text = array.labels.values[i][position[i]];
-            zsSetItem(items, (key + "_VALUE").c_str(), text.c_str());
-            if (!array.labels.units[i].empty())
-                zsSetItem(items, (key + "_UNIT").c_str(), array.labels.units[i].c_str());
-        }
-        const char *colour = zs_channel_colour(View().store->hierarchy, array.node, d,
-                                               View().Slices(source).first[d] + position[i]);
-        if (colour != nullptr)
-            zsSetItem(items, (key + "_COLOR").c_str(), colour);
+        const uint64_t index = View().Slices(source).first[d] + position[i];
+        const std::string name = zsDimensionName(array.node, d);
+        const auto &labels = array.labels.values[i];
+        zsAddPosition(items, View(), source, d, index, labels.empty() ? nullptr : labels[position[i]].c_str(),
+                      array.labels.units[i].c_str());
         if (!array.labels.numbers.empty())
-            zsSetItem(items, ("NETCDF_" + key).c_str(), array.labels.numbers[position[i]].c_str());
-        words += (i == 0 ? "" : ", ") + name + "=" + text;
+            zsSetItem(items, ("NETCDF_DIM_" + name).c_str(), array.labels.numbers[position[i]].c_str());
+        words += (i == 0 ? "" : ", ") + name + "=" + (labels.empty() ? std::to_string(index) : labels[position[i]]);
     }
     return items;
 }
@@ -212,13 +202,7 @@ void ShardedZarrRasterBand::AddMetadata()
     CPLStringList md = zsMergeItems(ds.items.OwnItems(source).List(), properties.metadata);
     std::string words;
     md = zsMergeItems(PositionItems(words).List(), md.List());
-
-    // Items of a side-car file go before the store's.
-    const CPLStringList sideCar(CSLDuplicate(GDALPamRasterBand::GetMetadata()));
-    m_fromStore = md;
-    GDALMajorObject::SetMetadata(zsMergeItems(md.List(), sideCar.List()).List());
-    if (GDALPamRasterBand::GetDescription()[0] != '\0')
-        return;
+    m_shown.Show("", md.List(), GDALMajorObject::GetMetadata());
     const bool isOneOfMany = View().IsGroup() && View().Slices(source).count == 1; // described by its name
     std::string description = properties.description != nullptr && !isOneOfMany ? properties.description : "";
     const bool isSpoken = description.empty() && array.labels.speak; // else an index, which is no description
@@ -233,22 +217,12 @@ void ShardedZarrRasterBand::AddMetadata()
         description = label; // a time as QGIS takes it, in `to_datetime(@band_description)`
     else if (isSpoken && !isOneOfMany)
         description += (description.empty() ? "" : ", ") + words;
-    if (!description.empty())
-        GDALMajorObject::SetDescription(description.c_str());
-}
-
-void ShardedZarrRasterBand::AddDomains(const char *domain)
-{
-    if (m_domainsAdded || (domain != nullptr && !zsIsStoredDomain(domain)))
-        return;
-    m_domainsAdded = true;
-    zsAddDomains(*this, Properties().domains);
+    m_description = description;
 }
 
 CPLErr ShardedZarrRasterBand::XMLInit(ZSPamTree tree, const char *path)
 {
     const CPLErr result = GDALPamRasterBand::XMLInit(tree, path);
-    m_isDescribedBeside = CPLGetXMLValue(tree, "Description", nullptr) != nullptr;
     // GDAL 3.6 reads a missing scale as 1, a missing offset as 0, and calls both set.
     if (psPam != nullptr)
     {
@@ -258,15 +232,13 @@ CPLErr ShardedZarrRasterBand::XMLInit(ZSPamTree tree, const char *path)
     return result;
 }
 
+/* Leaves out the store's description, which GetDescription() gives GDAL. */
 CPLXMLNode *ShardedZarrRasterBand::SerializeToXML(const char *path)
 {
     CPLXMLNode *tree = GDALPamRasterBand::SerializeToXML(path);
-    // Changed metadata will all be written to the store.
-    const bool isPending = (m_changed & ZS_BAND_METADATA) != 0;
-    const CPLStringList all(CSLDuplicate(GDALMajorObject::GetMetadata()));
-    zsDropStored(tree, isPending ? all.List() : m_fromStore.List(), Properties().domains);
-    CPLXMLNode *description = tree != nullptr && !m_isDescribedBeside ? CPLGetXMLNode(tree, "Description") : nullptr;
-    if (description != nullptr && CPLRemoveXMLChild(tree, description))
+    CPLXMLNode *description = tree != nullptr ? CPLGetXMLNode(tree, "Description") : nullptr;
+    if (description != nullptr && GDALPamRasterBand::GetDescription()[0] == '\0' &&
+        CPLRemoveXMLChild(tree, description))
         CPLDestroyXMLNode(description);
     if (tree == nullptr || tree->psChild->psNext != nullptr)
         return tree;
@@ -274,125 +246,129 @@ CPLXMLNode *ShardedZarrRasterBand::SerializeToXML(const char *path)
     return nullptr;
 }
 
+/* GDAL asks for NBITS, and each overview for RESAMPLING, before it reads a pixel. Coordinates give DIM_ items alone, so
+ * they are not read for other names. */
+bool ShardedZarrRasterBand::ReadMetadata(const char *domain, const char *name)
+{
+    if (Dataset().m_role.isMask)
+        return false;
+    if (zsIsDefaultDomain(domain))
+    {
+        if (name == nullptr || STARTS_WITH_CI(name, "DIM_") || STARTS_WITH_CI(name, "NETCDF_DIM_") ||
+            STARTS_WITH_CI(name, "STATISTICS_"))
+            AddMetadata();
+        return true;
+    }
+    if (!zsIsStoredDomain(domain))
+        return false;
+    if (!m_domainsAdded)
+        m_shown.Show(Properties().domains, *this);
+    m_domainsAdded = true;
+    return true;
+}
+
 char **ShardedZarrRasterBand::GetMetadataDomainList()
 {
-    AddMetadata();
-    AddDomains(nullptr);
-    return GDALPamRasterBand::GetMetadataDomainList();
+    ReadMetadata("", nullptr);
+    ReadMetadata("any that the store has", nullptr);
+    return m_shown.Names(GDALPamRasterBand::GetMetadataDomainList());
 }
 
 ZSMetadata ShardedZarrRasterBand::GetMetadata(const char *domain)
 {
-    if (zsIsDefaultDomain(domain))
-        AddMetadata();
-    else
-        AddDomains(domain);
-    return GDALPamRasterBand::GetMetadata(domain);
+    return ReadMetadata(domain, nullptr) ? m_shown.Get(domain) : GDALPamRasterBand::GetMetadata(domain);
 }
 
-/* GDAL asks for NBITS, and each overview for RESAMPLING, before it reads a pixel. Coordinates give DIM_ items alone, so
- * they are not read for other names. */
 const char *ShardedZarrRasterBand::GetMetadataItem(const char *name, const char *domain)
 {
-    if (zsIsDefaultDomain(domain) &&
-        (name == nullptr || STARTS_WITH_CI(name, "DIM_") || STARTS_WITH_CI(name, "NETCDF_DIM_") ||
-         STARTS_WITH_CI(name, "STATISTICS_")))
-        AddMetadata();
-    if (!zsIsDefaultDomain(domain))
-        AddDomains(domain);
-    if (name == nullptr || (!zsIsDefaultDomain(domain) && !zsIsStoredDomain(domain)))
+    if (name == nullptr || !ReadMetadata(domain, name))
         return GDALPamRasterBand::GetMetadataItem(name, domain);
-    const char *item = zsItemValueInAnyCase(GDALMajorObject::GetMetadata(domain), name);
-    if (item == nullptr && zsIsDefaultDomain(domain) && !m_metadataAdded)
-        item = zsItemValueInAnyCase(Properties().metadata, name);
-    return item;
+    if (m_metadataAdded || !zsIsDefaultDomain(domain))
+        return m_shown.Item(name, domain);
+    const char *beside = zsItemValueInAnyCase(GDALMajorObject::GetMetadata(), name);
+    return beside != nullptr ? beside : zsItemValueInAnyCase(Properties().metadata, name);
 }
 
 void ShardedZarrRasterBand::SetDescription(const char *description)
 {
-    AddMetadata();
     if (!Dataset().IsUpdate())
-    {
-        GDALPamRasterBand::SetDescription(description);
-        m_isDescribedBeside = true;
-        return;
-    }
+        return GDALPamRasterBand::SetDescription(description);
     if (description != nullptr && strcmp(description, GetDescription()) == 0)
         return; // it may be that of a coordinate, which is not stored a second time
     if (WillChange(ZS_BAND_DESCRIPTION) != CE_None)
         return;
     zsReplaceText(Properties().description, description);
-    GDALMajorObject::SetDescription(description);
+    m_description = description != nullptr ? description : "";
+}
+
+CPLErr ShardedZarrRasterBand::WillChangeMetadata(const char *domain, bool &isStored)
+{
+    isStored = Dataset().IsUpdate() && ReadMetadata(domain, nullptr);
+    if (!isStored)
+        return CE_None;
+    // What is beside the store is in what is shown, which becomes the store's.
+    if (GDALMajorObject::GetMetadata(domain) != nullptr)
+        GDALPamRasterBand::SetMetadata(nullptr, domain);
+    return WillChange(ZS_BAND_METADATA);
 }
 
 CPLErr ShardedZarrRasterBand::SetMetadata(ZSMetadataArg metadata, const char *domain)
 {
-    AddMetadata();
-    AddDomains(zsIsDefaultDomain(domain) ? nullptr : domain);
-    if (!Dataset().IsUpdate() || !(zsIsDefaultDomain(domain) || zsIsStoredDomain(domain)))
-        return GDALPamRasterBand::SetMetadata(metadata, domain);
-    if (WillChange(ZS_BAND_METADATA) != CE_None)
+    bool isStored;
+    if (WillChangeMetadata(domain, isStored) != CE_None)
         return CE_Failure;
-    return GDALMajorObject::SetMetadata(metadata, domain);
+    const CPLStringList list(CSLDuplicate(const_cast<char **>(metadata))); // it may be what is shown
+    if (ReadMetadata(domain, nullptr))
+        m_shown.Set(const_cast<char **>(list.List()), domain);
+    return isStored ? CE_None : GDALPamRasterBand::SetMetadata(const_cast<char **>(list.List()), domain);
 }
 
 CPLErr ShardedZarrRasterBand::SetMetadataItem(const char *name, const char *value, const char *domain)
 {
-    AddMetadata();
-    AddDomains(zsIsDefaultDomain(domain) ? nullptr : domain);
-    if (zsIsItemMistaken(*this, name, domain))
-        return SetMetadata(zsItemsWith(*this, name, value, domain).List(), domain);
-    if (!Dataset().IsUpdate() || !(zsIsDefaultDomain(domain) || zsIsStoredDomain(domain)))
-        return GDALPamRasterBand::SetMetadataItem(name, value, domain);
-    if (WillChange(ZS_BAND_METADATA) != CE_None)
+    bool isStored;
+    if (WillChangeMetadata(domain, isStored) != CE_None)
         return CE_Failure;
-    return GDALMajorObject::SetMetadataItem(name, value, domain);
+    if (ReadMetadata(domain, nullptr))
+        m_shown.SetItem(name, value, domain);
+    return isStored ? CE_None : GDALPamRasterBand::SetMetadataItem(name, value, domain);
 }
 
 /* ---- CF's flags (geo/flags.h) as GDAL's attribute table ---- */
 
-/* Whole numbers as the table's, which have 32 bits, or as reals. */
-static bool fits(const struct zs_flags &flags, int64_t zs_flag::*number)
-{
-    for (size_t i = 0; i < flags.count; i++)
-    {
-        if (flags.list[i].*number < INT_MIN || flags.list[i].*number > INT_MAX)
-            return false;
-    }
-    return true;
-}
-
+/* Adds a column of numbers, which the function gives of each flag: the table's integers have 32 bits, others are
+ * reals. */
+template <class F>
 static void addNumbers(GDALRasterAttributeTable &table, const char *name, GDALRATFieldUsage usage,
-                       const struct zs_flags &flags, int64_t zs_flag::*number)
+                       const struct zs_flags &flags, const F &number)
 {
-    const bool isInteger = fits(flags, number);
+    const auto fits = [&number](const struct zs_flag &flag)
+    { return number(flag) >= INT_MIN && number(flag) <= INT_MAX; };
+    const bool areIntegers = std::all_of(flags.list, flags.list + flags.count, fits);
     const int column = table.GetColumnCount();
-    table.CreateColumn(name, isInteger ? GFT_Integer : GFT_Real, usage);
+    table.CreateColumn(name, areIntegers ? GFT_Integer : GFT_Real, usage);
     for (size_t i = 0; i < flags.count; i++)
+        table.SetValue(static_cast<int>(i), column, static_cast<double>(number(flags.list[i])));
+}
+
+static std::unique_ptr<GDALRasterAttributeTable> tableOf(const struct zs_flags &flags)
+{
+    auto table = std::make_unique<GDALDefaultRasterAttributeTable>();
+    table->SetTableType(GRTT_THEMATIC);
+    table->SetRowCount(static_cast<int>(flags.count));
+    addNumbers(*table, "Value", GFU_MinMax, flags, [](const struct zs_flag &flag) { return flag.value; });
+    if (flags.has_masks)
+        addNumbers(*table, "Mask", GFU_Generic, flags, [](const struct zs_flag &flag) { return flag.mask; });
+    const int names = table->GetColumnCount();
+    table->CreateColumn("Class_name", GFT_String, GFU_Name);
+    for (size_t i = 0; i < flags.count; i++)
+        table->SetValue(static_cast<int>(i), names, flags.list[i].name);
+    if (flags.has_colours)
     {
-        if (isInteger)
-            table.SetValue(static_cast<int>(i), column, static_cast<int>(flags.list[i].*number));
-        else
-            table.SetValue(static_cast<int>(i), column, static_cast<double>(flags.list[i].*number));
+        addNumbers(*table, "Red", GFU_Red, flags, [](const struct zs_flag &flag) { return int64_t{flag.r}; });
+        addNumbers(*table, "Green", GFU_Green, flags, [](const struct zs_flag &flag) { return int64_t{flag.g}; });
+        addNumbers(*table, "Blue", GFU_Blue, flags, [](const struct zs_flag &flag) { return int64_t{flag.b}; });
     }
-}
-
-static void addNames(GDALRasterAttributeTable &table, const struct zs_flags &flags)
-{
-    const int column = table.GetColumnCount();
-    table.CreateColumn("Class_name", GFT_String, GFU_Name);
-    for (size_t i = 0; i < flags.count; i++)
-        table.SetValue(static_cast<int>(i), column, flags.list[i].name);
-}
-
-template <class T>
-static void addColour(GDALRasterAttributeTable &table, const char *name, GDALRATFieldUsage usage,
-                      const struct zs_flags &flags, T zs_flag::*colour)
-{
-    const int column = table.GetColumnCount();
-    table.CreateColumn(name, GFT_Integer, usage);
-    for (size_t i = 0; i < flags.count; i++)
-        table.SetValue(static_cast<int>(i), column, flags.list[i].*colour);
+    return table;
 }
 
 GDALRasterAttributeTable *ShardedZarrRasterBand::GetDefaultRAT()
@@ -408,23 +384,8 @@ GDALRasterAttributeTable *ShardedZarrRasterBand::GetDefaultRAT()
     if (zs_flags_read(View().Array(Source()).node->attributes, &flags, &err) != ZS_OK)
         return zsReport(err);
     if (flags.count > 0)
-    {
-        auto table = std::make_unique<GDALDefaultRasterAttributeTable>();
-        table->SetTableType(GRTT_THEMATIC);
-        table->SetRowCount(static_cast<int>(flags.count));
-        addNumbers(*table, "Value", GFU_MinMax, flags, &zs_flag::value);
-        if (flags.has_masks)
-            addNumbers(*table, "Mask", GFU_Generic, flags, &zs_flag::mask);
-        addNames(*table, flags);
-        if (flags.has_colours)
-        {
-            addColour(*table, "Red", GFU_Red, flags, &zs_flag::r);
-            addColour(*table, "Green", GFU_Green, flags, &zs_flag::g);
-            addColour(*table, "Blue", GFU_Blue, flags, &zs_flag::b);
-        }
-        m_flagTable = std::move(table);
-        m_hasMaskedFlags = flags.has_masks;
-    }
+        m_flagTable = tableOf(flags);
+    m_hasMaskedFlags = flags.has_masks;
     zs_flags_clear(&flags);
     return m_flagTable.get();
 }

@@ -18,23 +18,24 @@ extern "C"
 #include "raster/pixels.h"
 }
 
+/* Reads a window of a mask, 0 and 255. */
+using ZSReadMask =
+    std::function<CPLErr(int x, int y, int width, int height, unsigned char *mask, int lineSpace)>;
+
 class ShardedZarrRasterBand : public GDALPamRasterBand
 {
     friend class ShardedZarrDataset;
-    friend class ZSBandProperties;
 
     /* Read when it is first asked for, which for most bands of a long series is never. */
     ZSOwnedProperties m_properties;
     std::unique_ptr<GDALColorTable> m_colorTable;
-    bool m_metadataAdded = false;
-    bool m_domainsAdded = false;
-    CPLStringList m_fromStore; /* the store's metadata: a side-car file does not repeat them */
-    bool m_isDescribedBeside = false; /* the description comes from a side-car file, not from the store */
+    bool m_metadataAdded = false, m_domainsAdded = false;
+    ZSShownMetadata m_shown;
+    std::string m_description; /* of the store; one in a side-car file goes before it */
     unsigned m_changed = 0;       /* which properties were set and are pending: ZS_BAND_UNIT ... */
-    std::unique_ptr<GDALRasterBand> m_cellMask;
+    std::unique_ptr<GDALRasterBand> m_ownMask; /* that is no band of a dataset */
     bool m_flagsRead = false, m_hasMaskedFlags = false;
     std::unique_ptr<GDALRasterAttributeTable> m_flagTable; /* made of the flags; null where there are none */
-    std::unique_ptr<GDALRasterBand> m_derivedMask; /* of a level whose mask has none, or of one that cannot be read */
 
     ShardedZarrDataset &Dataset() const;
     ZSView &View() const;
@@ -50,7 +51,10 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     /* The band's position in the extra dimensions: as items (DIM_time_INDEX=0, DIM_time_VALUE=2024-05-01T00:00:00), and
      * in words. */
     CPLStringList PositionItems(std::string &words);
-    void AddDomains(const char *domain);
+    /* Makes sure that m_shown has an item of a domain, with name NULL all of it. False for domains that are GDAL's. */
+    bool ReadMetadata(const char *domain, const char *name);
+    /* Before a domain is changed: whether the store takes it. CE_Failure, with CPLError emitted, where it cannot. */
+    CPLErr WillChangeMetadata(const char *domain, bool &isStored);
     /* The mask in the store, when it counts for this band; else null. */
     const ZSMask *StoredMask();
     bool IsMaskedOtherwise();
@@ -73,7 +77,8 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     CPLErr Set(unsigned property, const Beside &beside, const InStore &inStore);
     /* Whether pixels outside of all HEALPix cells need a mask, because no value marks them. */
     bool HasCellMask();
-    GDALRasterBand *CellMaskBand();
+    /* The mask that the function reads, which is made at the first call. */
+    GDALRasterBand *OwnMask(const ZSReadMask &read);
 
   protected:
     CPLXMLNode *SerializeToXML(const char *path) override;
@@ -135,31 +140,6 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     GDALMaskValueRange GetMaskValueRange() const override;
     CPLErr CreateMaskBand(int flags) override;
     int IGetDataCoverageStatus(int x, int y, int width, int height, int stopFlags, double *percent) override;
-};
-
-/* Properties that were set on bands; written together with those of all other slices of their arrays. */
-class ZSBandProperties : public ZSDatasetPart
-{
-    ShardedZarrDataset &m_dataset;
-    ZSView &m_view;
-    bool m_isPending = false;
-
-    enum zs_status FlushOf(size_t source, struct zs_error *err);
-
-  public:
-    ZSBandProperties(ShardedZarrDataset &dataset, ZSView &view) : m_dataset(dataset), m_view(view)
-    {
-    }
-    void SetChanged()
-    {
-        m_isPending = true;
-    }
-    bool IsPending() const override
-    {
-        return m_isPending;
-    }
-    enum zs_status Flush(struct zs_error *err) override;
-    void SetPublished() override;
 };
 
 /* A window of bands (from 1) in the terms of RasterIO(). */

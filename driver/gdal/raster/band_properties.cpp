@@ -184,11 +184,13 @@ void ShardedZarrRasterBand::DropFromSideCar(unsigned property)
 {
     for (const auto &p : SIDE_CAR)
     {
-        if (psPam != nullptr && (p.bit & property) != 0)
-            p.drop(*psPam);
+        if (psPam == nullptr || (p.bit & property) == 0 || !p.isThere(*psPam))
+            continue;
+        p.drop(*psPam);
+        Dataset().MarkPamDirty();
     }
-    if ((property & ZS_BAND_DESCRIPTION) != 0)
-        m_isDescribedBeside = false;
+    if ((property & ZS_BAND_DESCRIPTION) != 0 && GDALPamRasterBand::GetDescription()[0] != '\0')
+        GDALPamRasterBand::SetDescription("");
 }
 
 /* ---- Getting: from the side-car file, else from the store ---- */
@@ -331,7 +333,7 @@ const struct zs_band_properties &ShardedZarrRasterBand::CurrentProperties()
     if (m_metadataAdded)
     {
         std::string words;
-        CPLStringList own = zsItemsNotIn(GDALMajorObject::GetMetadata(), PositionItems(words).List());
+        CPLStringList own = zsItemsNotIn(m_shown.Get(), PositionItems(words).List());
         own = zsItemsNotIn(own.List(), Dataset().items.OwnItems(Source()).List());
         zs_names_free(properties.metadata);
         properties.metadata = zsCopyList(own.List());
@@ -349,7 +351,7 @@ CPLErr ShardedZarrRasterBand::WillChange(unsigned property)
                         "of the array, in the multidimensional API", View().Array(source).node->path,
                         static_cast<int>(ZS_MOST_BANDS));
     m_changed |= property;
-    ds.properties.SetChanged();
+    ds.m_areBandsChanged = true;
     DropFromSideCar(property);
     return CE_None;
 }
@@ -504,17 +506,15 @@ void ShardedZarrRasterBand::DropIdentity()
     m_changed |= pair;
 }
 
-enum zs_status ZSBandProperties::FlushOf(size_t source, struct zs_error *err)
+enum zs_status ShardedZarrDataset::FlushBandsOf(size_t source, struct zs_error *err)
 {
     const ZSArray &array = m_view.Array(source);
-    if (m_dataset.Role().isMask) // its flags are its only property; no format keeps what users set on a mask
-        return ZS_OK;
     const int before = m_view.Before(source), count = m_view.Count(source);
     unsigned which = 0;
     for (int b = 1; b <= count; b++)
     {
-        m_dataset.Band(before + b).DropIdentity();
-        which |= m_dataset.Band(before + b).m_changed;
+        Band(before + b).DropIdentity();
+        which |= std::exchange(Band(before + b).m_changed, 0);
     }
     if (which == 0)
         return ZS_OK;
@@ -523,13 +523,13 @@ enum zs_status ZSBandProperties::FlushOf(size_t source, struct zs_error *err)
         bool is = false;
         for (int b = 1; b <= count && !is; b++)
         {
-            ShardedZarrRasterBand &band = m_dataset.Band(before + b);
-            is = !band.m_metadataAdded || zsHasItem(band.GDALMajorObject::GetMetadata(), item);
+            ShardedZarrRasterBand &band = Band(before + b);
+            is = !band.m_metadataAdded || CSLFindStringCaseSensitive(band.m_shown.Get(), item) >= 0;
         }
         return is;
     };
     if ((which & ZS_BAND_METADATA) != 0)
-        ZS_TRY(m_dataset.items.WriteOwnItems(source, isShown, err));
+        ZS_TRY(items.WriteOwnItems(source, isShown, err));
     const uint64_t slices = m_view.SliceCount(source);
     std::vector<struct zs_band_properties> all(static_cast<size_t>(slices));
     const auto clear = [](decltype(all) *list)
@@ -540,27 +540,16 @@ enum zs_status ZSBandProperties::FlushOf(size_t source, struct zs_error *err)
     {
         struct zs_band_properties &to = all[m_view.SliceOf(before + b)];
         zs_band_properties_clear(&to);
-        ZS_TRY(zs_band_properties_copy(&m_dataset.Band(before + b).CurrentProperties(), &to, err));
+        ZS_TRY(zs_band_properties_copy(&Band(before + b).CurrentProperties(), &to, err));
     }
     return zs_update_bands(m_view.store->hierarchy, array.node, array.axes, all.data(), all.size(), which, err);
 }
 
-enum zs_status ZSBandProperties::Flush(struct zs_error *err)
+enum zs_status ShardedZarrDataset::FlushBands(struct zs_error *err)
 {
-    for (size_t i = 0; i < m_view.sources.size(); i++)
-        ZS_TRY(FlushOf(i, err));
+    // Of a mask its flags are the only property; no format keeps what users set on a mask.
+    for (size_t i = 0; i < m_view.sources.size() && m_areBandsChanged && !m_role.isMask; i++)
+        ZS_TRY(FlushBandsOf(i, err));
+    m_areBandsChanged = false;
     return ZS_OK;
-}
-
-/* Removes from the side-car file what the store has now. */
-void ZSBandProperties::SetPublished()
-{
-    m_isPending = false;
-    for (int b = 1; b <= m_dataset.GetRasterCount(); b++)
-    {
-        ShardedZarrRasterBand &band = m_dataset.Band(b);
-        band.m_changed = 0;
-        if (band.m_metadataAdded)
-            band.m_fromStore = CSLDuplicate(band.GDALMajorObject::GetMetadata());
-    }
 }

@@ -131,7 +131,7 @@ enum zs_status ZSCopiedLevels::Take(const struct zs_band_window &window, struct 
 std::unique_ptr<ShardedZarrDataset> ZSCopiedLevels::Finish()
 {
     if (m_base != nullptr)
-        m_base->overviews.SetFilled(m_levels.size());
+        m_base->overviews.filled = m_levels.size();
     m_levels.clear();
     return std::move(m_base);
 }

@@ -1,4 +1,4 @@
-#include "guarded.h"
+#include "dataset.h"
 
 #include "gdal/connection.h"
 #include "gdal/create/creation_options.h"
@@ -24,7 +24,7 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_p
                                                              const ZSOpenOptions &options, GDALAccess access,
                                                              struct zs_error *err, const struct zs_validity *validity)
 {
-    std::unique_ptr<ShardedZarrDataset> ds = std::make_unique<ZSGuardedDataset>();
+    std::unique_ptr<ShardedZarrDataset> ds = std::make_unique<ShardedZarrDataset>();
     ZSView &view = ds->m_view;
     view.store = store;
     view.sources = sources;
@@ -40,7 +40,6 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_p
     ds->m_role.isMask = validity != nullptr;
     if (validity != nullptr)
         ds->m_role.validity = *validity;
-    ds->georef = ZSGeoreferencing::Of(view);
     ds->nRasterXSize = view.width;
     ds->nRasterYSize = view.height;
     ds->eAccess = access;
@@ -155,8 +154,6 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
     if (m_view.IsSelection() || bandCount != nBands)
         return zsRefuse(CPLE_NotSupported, "%s: overviews are built for all bands of %s together",
                         zsShown(GetDescription()).c_str(), m_view.IsGroup() ? "a group" : "an array");
-    if (progress == nullptr)
-        progress = GDALDummyProgress;
     closing.factors.clear(); // from now on it is the caller who decides
     if (FlushAll(false) != CE_None)
         return CE_Failure;
@@ -164,7 +161,12 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
         return RemoveOverviews();
     if (nRasterXSize == 1 && nRasterYSize == 1)
         return CE_None; // no level would be smaller
-    return MakeOverviews(resampling, std::vector<int>(factors, factors + count), progress, progressData, options);
+    return zsGuard(
+        [&]
+        {
+            return MakeOverviews(resampling, std::vector<int>(factors, factors + count),
+                                 progress != nullptr ? progress : GDALDummyProgress, progressData, options);
+        });
 }
 
 bool ShardedZarrDataset::WillMakeOverviews() const
@@ -250,51 +252,31 @@ CPLErr ShardedZarrDataset::Publish(bool hasLost)
     return CE_None;
 }
 
-std::vector<ZSDatasetPart *> ShardedZarrDataset::FlushedParts()
+/* Puts what was set into the store's pending documents, in this order: all of it or nothing. */
+enum zs_status ShardedZarrDataset::PutDocuments(struct zs_error *err)
 {
-    return {georef.get(), &items, &properties, &masks};
+    ZSSavepoint edit(m_view.store->hierarchy);
+    ZS_TRY(georef.Flush(err));
+    ZS_TRY(items.Flush(err));
+    ZS_TRY(FlushBands(err));
+    edit.Keep();
+    return ZS_OK;
 }
 
-/* Publishes the pending changes of all parts together. An error of one part does not hide that of another. */
+/* Publishes all pending changes of documents together. An error ends the editing of the store. */
 CPLErr ShardedZarrDataset::FlushDocuments()
 {
-    if (properties.IsPending() && pixels.SettleProperties() != CE_None)
-        return CE_Failure;
-    std::vector<ZSDatasetPart *> pending;
-    for (ZSDatasetPart *part : FlushedParts())
-    {
-        if (part->IsPending())
-            pending.push_back(part);
-    }
-    ZSOverlap overlap;
-    if (pending.empty())
+    if (!georef.IsPending() && !items.IsPending() && !m_areBandsChanged && !masks.IsAdded())
         return CE_None;
-    overlap.Begin(*m_view.store);
-    CPLErr result = CE_None;
-    struct zs_error err;
-    for (ZSDatasetPart *part : pending)
-    {
-        ZSSavepoint edit(m_view.store->hierarchy);
-        if (part->Flush(&err) == ZS_OK)
-        {
-            edit.Keep();
-            continue;
-        }
-        zsReport(err);
-        result = CE_Failure;
-    }
-    if (result == CE_None && zs_hierarchy_flush(m_view.store->hierarchy, &err) != ZS_OK)
-    {
-        zsReport(err);
-        result = CE_Failure;
-    }
-    if (result != CE_None || !overlap.End())
+    if (m_areBandsChanged && pixels.SettleProperties() != CE_None)
         return CE_Failure;
-    for (ZSDatasetPart *part : pending)
-        part->SetPublished();
-    if (m_hasSideCar) // what the store has now goes from there
-        MarkPamDirty();
-    return CE_None;
+    ZSOverlap overlap;
+    overlap.Begin(*m_view.store);
+    struct zs_error err;
+    if (PutDocuments(&err) != ZS_OK || zs_hierarchy_flush(m_view.store->hierarchy, &err) != ZS_OK)
+        return zsReport(err);
+    masks.SetPublished();
+    return overlap.End() ? CE_None : CE_Failure;
 }
 
 CPLErr ShardedZarrDataset::FlushPixels(bool atClosing)
@@ -332,7 +314,7 @@ CPLErr ShardedZarrDataset::FlushChanges(bool atClosing)
     CPLErr result = FlushPixels(atClosing);
     if (result == CE_None && atClosing && closing.hasStatistics && pixels.isWritten && !bSuppressOnClose)
         result = AddStatistics(closing.progress, closing.progressData);
-    if (!m_role.IsOverview() && (!masks.IsWhole() || FlushDocuments() != CE_None))
+    if (!m_role.IsOverview() && (result == CE_None || !masks.IsAdded()) && FlushDocuments() != CE_None)
         result = CE_Failure;
     if (result != CE_None && !atClosing)
         return result;
@@ -367,60 +349,52 @@ CPLErr ShardedZarrDataset::FlushAll(bool atClosing)
 
 ZSFlushResult ShardedZarrDataset::FlushCache(bool atClosing)
 {
-    const CPLErr result = FlushAll(atClosing);
+    const CPLErr result = zsGuard([&] { return FlushAll(atClosing); });
     ZS_FLUSH_RETURN(result);
+}
+
+CPLErr ShardedZarrDataset::CloseParts()
+{
+    if (closing.isDone)
+        return CE_None;
+    // In update mode: else only the side-car file is to be written; FlushCache() walks up to 65,536 bands for that.
+    CPLErr result = IsUpdate() ? FlushAll(true) : CE_None;
+    // ~GDALPamDataset() would remove a file without items of this array: see SerializeToXML().
+    if ((nPamFlags & GPF_DIRTY) != 0 && TrySaveXML() != CE_None)
+        result = CE_Failure;
+    closing.isDone = true;
+    if (overviews.Close() != CE_None)
+        result = CE_Failure;
+    masks.Close();
+    return result;
 }
 
 #if ZS_GDAL_AT_LEAST(7)
 CPLErr ShardedZarrDataset::Close(ZS_CLOSE_PARAMETERS)
 {
-    CPLErr result = CE_None;
-    if (!closing.isDone)
-    {
 #if ZS_GDAL_AT_LEAST(13)
-        closing.progress = progress != nullptr ? progress : GDALDummyProgress;
-        closing.progressData = progressData;
+    closing.progress = progress != nullptr ? progress : GDALDummyProgress;
+    closing.progressData = progressData;
 #endif
-        if (IsUpdate()) // else only the side-car file is to be written; FlushCache() walks up to 65,536 bands for that
-            result = FlushCache(true);
-        // FlushChanges() may have dropped statistics. ~GDALPamDataset() would write the file without what our
-        // SerializeToXML() adds, and would remove one without items of this array.
-        if ((nPamFlags & GPF_DIRTY) != 0 && TrySaveXML() != CE_None)
-            result = CE_Failure;
-        closing.isDone = true;
-        if (overviews.Close() != CE_None)
-            result = CE_Failure;
-        masks.Close();
-        if (GDALPamDataset::Close(ZS_CLOSE_ARGUMENTS) != CE_None)
-            result = CE_Failure;
-    }
-    return result;
+    const CPLErr result = zsGuard([this] { return CloseParts(); });
+    return GDALPamDataset::Close(ZS_CLOSE_ARGUMENTS) == CE_None ? result : CE_Failure;
 }
 #endif
 
 ShardedZarrDataset::~ShardedZarrDataset()
 {
 #if ZS_GDAL_AT_LEAST(7)
-    static_cast<void>(zsGuard([this] { return ShardedZarrDataset::Close(); }));
+    static_cast<void>(ShardedZarrDataset::Close());
 #else
-    if (IsUpdate())
-        zsGuard([this] { static_cast<void>(FlushAll(true)); });
-    closing.isDone = true;
-    // Writes changes of the side-car file now: the destructor of the base would do it when this object is no
-    // ShardedZarrDataset any more.
-    zsGuard([this] { GDALPamDataset::FlushCache(true); });
-    overviews.Close();
-    masks.Close();
+    static_cast<void>(zsGuard([this] { return CloseParts(); }));
 #endif
 }
-
-static const char IMAGE_STRUCTURE[] = "IMAGE_STRUCTURE";
 
 /* ---- Georeferencing: of a side-car file first, then of the store ---- */
 
 const OGRSpatialReference *ShardedZarrDataset::GetSpatialRef() const
 {
-    const struct zs_georef &stored = georef->Get();
+    const struct zs_georef &stored = georef.Get();
     const OGRSpatialReference *beside = GDALPamDataset::GetSpatialRef();
     return beside != nullptr ? beside : OGRSpatialReference::FromHandle(stored.srs);
 }
@@ -431,16 +405,16 @@ CPLErr ShardedZarrDataset::SetSpatialRef(const OGRSpatialReference *srs)
         return GDALPamDataset::SetSpatialRef(srs);
     if (GDALPamDataset::GetSpatialRef() != nullptr)
         GDALPamDataset::SetSpatialRef(nullptr);
-    return georef->SetSrs(zsStoredSrs(srs, GetDescription()).get());
+    return georef.SetSrs(zsStoredSrs(srs, GetDescription()).get());
 }
 
 CPLErr ShardedZarrDataset::GetGeoTransform(ZS_GET_GEOTRANSFORM_ARG transform) ZS_GEOTRANSFORM_CONST
 {
     if (GDALPamDataset::GetGeoTransform(transform) == CE_None)
         return CE_None;
-    const struct zs_georef &stored = georef->Get();
+    const struct zs_georef &stored = georef.Get();
     // Regular times of rows and ranges of columns give a transform, too, but no georeferencing: control points do.
-    if (!stored.has_transform || (!georef->IsPending() && HasGCPs() && georef->HasGCPsOfProduct()))
+    if (!stored.has_transform || (!georef.IsPending() && HasGCPs() && georef.HasGCPsOfProduct()))
         return GDALPamDataset::GetGeoTransform(transform);
     for (int i = 0; i < 6; i++)
         transform[i] = stored.transform[i];
@@ -451,34 +425,33 @@ CPLErr ShardedZarrDataset::SetGeoTransform(ZS_SET_GEOTRANSFORM_ARG transform)
 {
     if (!IsUpdate())
         return GDALPamDataset::SetGeoTransform(transform);
-    if (m_hasSideCar)
-        DeleteGeoTransform();
+    DeleteGeoTransform();
     double numbers[6];
     for (int i = 0; i < 6; i++)
         numbers[i] = transform[i];
-    return georef->SetTransform(numbers);
+    return georef.SetTransform(numbers);
 }
 
 bool ShardedZarrDataset::HasGCPs() const
 {
-    return !m_role.IsOverview() && !m_role.isMask && !georef->GCPs().empty();
+    return !m_role.IsOverview() && !m_role.isMask && !georef.GCPs().empty();
 }
 
 int ShardedZarrDataset::GetGCPCount()
 {
     const int beside = GDALPamDataset::GetGCPCount();
-    return beside > 0 || !HasGCPs() ? beside : static_cast<int>(georef->GCPs().size());
+    return beside > 0 || !HasGCPs() ? beside : static_cast<int>(georef.GCPs().size());
 }
 
 const OGRSpatialReference *ShardedZarrDataset::GetGCPSpatialRef() const
 {
     const bool isBeside = const_cast<ShardedZarrDataset *>(this)->GDALPamDataset::GetGCPCount() > 0;
-    return isBeside || !HasGCPs() ? GDALPamDataset::GetGCPSpatialRef() : georef->GCPSrs();
+    return isBeside || !HasGCPs() ? GDALPamDataset::GetGCPSpatialRef() : georef.GCPSrs();
 }
 
 const GDAL_GCP *ShardedZarrDataset::GetGCPs()
 {
-    return GDALPamDataset::GetGCPCount() > 0 || !HasGCPs() ? GDALPamDataset::GetGCPs() : georef->GCPs().data();
+    return GDALPamDataset::GetGCPCount() > 0 || !HasGCPs() ? GDALPamDataset::GetGCPs() : georef.GCPs().data();
 }
 
 CPLErr ShardedZarrDataset::SetGCPs(int count, const GDAL_GCP *list, const OGRSpatialReference *srs)
@@ -487,110 +460,68 @@ CPLErr ShardedZarrDataset::SetGCPs(int count, const GDAL_GCP *list, const OGRSpa
         return GDALPamDataset::SetGCPs(count, list, srs);
     if (GDALPamDataset::GetGCPCount() > 0)
         GDALPamDataset::SetGCPs(0, nullptr, static_cast<const OGRSpatialReference *>(nullptr));
-    return georef->SetGCPs(count, list, srs);
+    return georef.SetGCPs(count, list, srs);
 }
 
 /* ---- Metadata, likewise ---- */
 
-static bool isStructure(const char *domain)
-{
-    return domain != nullptr && EQUAL(domain, IMAGE_STRUCTURE);
-}
-
-void ShardedZarrDataset::ReadDomain(const char *domain)
-{
-    if (zsIsDefaultDomain(domain))
-        items.Read();
-    else if (EQUAL(domain, "GEOLOCATION"))
-        georef->AddGeolocation(*this);
-    else
-        items.ReadDomains(domain);
-}
-
 char **ShardedZarrDataset::GetMetadataDomainList()
 {
-    items.Read();
-    items.ReadDomains(nullptr);
-    georef->AddGeolocation(*this);
-    CPLStringList list(GDALPamDataset::GetMetadataDomainList());
-    if (list.FindString(IMAGE_STRUCTURE) < 0)
-        list.AddString(IMAGE_STRUCTURE);
-    return list.StealList();
+    for (const char *domain : {"", "IMAGE_STRUCTURE", "GEOLOCATION", "any that the store has"})
+        items.Read(domain, nullptr);
+    return items.shown.Names(GDALPamDataset::GetMetadataDomainList());
 }
 
 ZSMetadata ShardedZarrDataset::GetMetadata(const char *domain)
 {
-    if (isStructure(domain))
-        return items.Structure().List();
-    ReadDomain(domain);
-    if (zsIsDefaultDomain(domain))
-        items.ReadAll();
-    return GDALPamDataset::GetMetadata(domain);
+    return items.Read(domain, nullptr) ? items.shown.Get(domain) : GDALPamDataset::GetMetadata(domain);
 }
 
 const char *ShardedZarrDataset::GetMetadataItem(const char *name, const char *domain)
 {
-    if (isStructure(domain))
-        return items.Structure().FetchNameValue(name);
-    ReadDomain(domain);
-    if (zsIsDefaultDomain(domain) && name != nullptr && STARTS_WITH_CI(name, "NETCDF_DIM_"))
-        items.ReadAll();
-    if (name == nullptr || (!zsIsDefaultDomain(domain) && !zsIsStoredDomain(domain)))
-        return GDALPamDataset::GetMetadataItem(name, domain);
-    return zsItemValueInAnyCase(GDALMajorObject::GetMetadata(domain), name);
+    return name != nullptr && items.Read(domain, name) ? items.shown.Item(name, domain)
+                                                       : GDALPamDataset::GetMetadataItem(name, domain);
 }
 
-bool ShardedZarrDataset::SetRegistration(const char *value)
+CPLErr ShardedZarrDataset::SetRegistration(const char *value)
 {
-    const char *now = zsItemValueInAnyCase(GDALMajorObject::GetMetadata(), GDALMD_AREA_OR_POINT);
     const bool isPoint = EQUAL(value, GDALMD_AOP_POINT);
     if (!isPoint && !EQUAL(value, GDALMD_AOP_AREA))
-    {
-        if (now != nullptr && strcmp(now, value) == 0)
-            return true; // it is what is there
         return zsRefuse(CPLE_IllegalArg, "%s: AREA_OR_POINT: expected Area or Point, found \"%.100s\"",
                         zsShown(m_view.store->name).c_str(), value);
-    }
-    georef->SetPixelIsPoint(isPoint);
-    return true;
+    georef.SetPixelIsPoint(isPoint);
+    return CE_None;
 }
 
 CPLErr ShardedZarrDataset::SetMetadata(ZSMetadataArg metadata, const char *domain)
 {
-    items.ReadDomains(zsIsDefaultDomain(domain) ? nullptr : domain);
-    items.ForgetStructure();
-    if (!IsUpdate() || !(zsIsDefaultDomain(domain) || zsIsStoredDomain(domain)))
-        return GDALPamDataset::SetMetadata(metadata, domain);
-    items.Read();
     CPLStringList list(CSLDuplicate(const_cast<char **>(metadata)));
-    const char *registration = zsItemValueInAnyCase(list.List(), GDALMD_AREA_OR_POINT);
-    if (zsIsDefaultDomain(domain) && registration != nullptr && !SetRegistration(registration))
+    const bool isShown = items.Read(domain, nullptr);
+    const char *registration =
+        zsIsDefaultDomain(domain) ? zsItemValueInAnyCase(list.List(), GDALMD_AREA_OR_POINT) : nullptr;
+    const char *now = items.shown.Item(GDALMD_AREA_OR_POINT);
+    const bool isNew = registration != nullptr && (now == nullptr || strcmp(now, registration) != 0);
+    if (IsUpdate() && isNew && SetRegistration(registration) != CE_None)
         return CE_Failure;
-    items.SetChanged(domain);
-    if (!zsIsDefaultDomain(domain))
-        return GDALMajorObject::SetMetadata(metadata, domain);
     // A list without AREA_OR_POINT keeps it, as in GTiff.
-    if (registration == nullptr && zsRegistrationOf(georef->Get()) != nullptr)
-        zsSetItem(list, GDALMD_AREA_OR_POINT, zsRegistrationOf(georef->Get()));
-    return GDALMajorObject::SetMetadata(list.List());
+    if (zsIsDefaultDomain(domain) && registration == nullptr && zsRegistrationOf(georef.Get()) != nullptr)
+        zsSetItem(list, GDALMD_AREA_OR_POINT, zsRegistrationOf(georef.Get()));
+    const bool isStored = items.WillChange(domain);
+    if (isShown)
+        items.shown.Set(list.List(), domain);
+    return isStored ? CE_None : GDALPamDataset::SetMetadata(metadata, domain);
 }
 
 CPLErr ShardedZarrDataset::SetMetadataItem(const char *name, const char *value, const char *domain)
 {
-    items.ReadDomains(zsIsDefaultDomain(domain) ? nullptr : domain);
-    items.Read();
-    if (zsIsItemMistaken(*this, name, domain))
-        return SetMetadata(zsItemsWith(*this, name, value, domain).List(), domain);
-    items.ForgetStructure();
-    if (!IsUpdate() || !(zsIsDefaultDomain(domain) || zsIsStoredDomain(domain)))
-        return GDALPamDataset::SetMetadataItem(name, value, domain);
-    if (zsIsDefaultDomain(domain) && EQUAL(name, GDALMD_AREA_OR_POINT))
-    {
-        if (!SetRegistration(value != nullptr ? value : GDALMD_AOP_AREA))
-            return CE_Failure;
-    }
-    items.SetChanged(domain);
-    return GDALMajorObject::SetMetadataItem(name, value, domain);
+    const bool isShown = items.Read(domain, nullptr);
+    if (IsUpdate() && zsIsDefaultDomain(domain) && EQUAL(name, GDALMD_AREA_OR_POINT) &&
+        SetRegistration(value != nullptr ? value : GDALMD_AOP_AREA) != CE_None)
+        return CE_Failure;
+    const bool isStored = items.WillChange(domain);
+    if (isShown)
+        items.shown.SetItem(name, value, domain);
+    return isStored ? CE_None : GDALPamDataset::SetMetadataItem(name, value, domain);
 }
 
 char **ShardedZarrDataset::GetFileList()
@@ -599,17 +530,6 @@ char **ShardedZarrDataset::GetFileList()
         return nullptr; // GDAL deletes and moves listed files where a driver has no callback, and a ref is the history
     CPLStringList files;
     files.AddString(m_view.store->Entry().c_str());
-    std::vector<const struct zs_node *> nodes;
-    if (m_view.IsGroup())
-        nodes.push_back(m_view.group);
-    for (const auto &source : m_view.sources)
-        nodes.push_back(source.array->node);
-    const struct zs_hierarchy *h = m_view.store->hierarchy;
-    for (const auto *node : nodes)
-    {
-        if (strcmp(node->key, "zarr.json") != 0 && !zs_hierarchy_is_consolidated(h) && !zs_hierarchy_is_draft(h))
-            files.AddString((std::string(m_view.store->store->root) + "/" + node->key).c_str());
-    }
     if (m_view.store->store->is_remote)
         return files.StealList();
     // GDAL adds the store once more, under the name by which it was opened, and a side-car file.
@@ -624,34 +544,9 @@ char **ShardedZarrDataset::GetFileList()
 
 /* ---- The side-car file ---- */
 
-CPLErr ShardedZarrDataset::XMLInit(ZSPamTree tree, const char *path)
-{
-    const CPLErr result = GDALPamDataset::XMLInit(tree, path);
-    m_hasSideCar = true;
-    return result;
-}
-
-/* Writes no side-car file beside a store that was replaced: it would describe the wrong one. */
-CPLErr ShardedZarrDataset::TrySaveXML()
-{
-    struct zs_error err;
-    struct zs_object *root = nullptr;
-    enum zs_status status = ZS_OK;
-    if ((nPamFlags & GPF_DIRTY) != 0 && !m_view.store->store->is_remote)
-        status = zs_object_open(m_view.store->store, "zarr.json", &root, &err);
-    zs_object_close(root);
-    if (status == ZS_OK || status == ZS_NOT_FOUND)
-        return GDALPamDataset::TrySaveXML();
-    nPamFlags &= ~GPF_DIRTY;
-    CPLError(IsUpdate() ? CE_Failure : CE_Warning, CPLE_AppDefined, "%s: statistics and what else goes beside the "
-             "store are not kept: %s", zsShown(GetDescription()).c_str(), err.message);
-    return IsUpdate() ? CE_Failure : CE_None;
-}
-
 /* Never null: GDAL would remove the side-car file, which may be of other arrays, too. */
 CPLXMLNode *ShardedZarrDataset::SerializeToXML(const char *path)
 {
     CPLXMLNode *tree = GDALPamDataset::SerializeToXML(path);
-    items.DropStored(tree);
     return tree != nullptr ? tree : CPLCreateXMLNode(nullptr, CXT_Element, "PAMDataset");
 }

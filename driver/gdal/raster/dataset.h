@@ -19,15 +19,18 @@ class ShardedZarrDataset : public GDALPamDataset
 
     ZSView m_view;
     ZSRole m_role;
-    bool m_hasSideCar = false; /* a side-car file was read; it is written again when its content moves to the store */
-
+    bool m_areBandsChanged = false; /* properties of bands were set, which are pending */
     std::string m_beside; /* the store with overviews beside it, as LookBeside() has it; else "" */
 
     void AddBands(size_t source);
 
     /* ---- Parts together ---- */
-    std::vector<ZSDatasetPart *> FlushedParts();
     CPLErr FlushPixels(bool atClosing);
+    /* Puts properties that were set on bands, with those of all other slices of their arrays, into the store's pending
+     * documents (band_properties.cpp). */
+    enum zs_status FlushBands(struct zs_error *err);
+    enum zs_status FlushBandsOf(size_t source, struct zs_error *err);
+    enum zs_status PutDocuments(struct zs_error *err);
     CPLErr FlushDocuments();
     CPLErr FlushChanges(bool atClosing);
     CPLErr RemoveOverviews();
@@ -37,13 +40,12 @@ class ShardedZarrDataset : public GDALPamDataset
                          void *progressData, CSLConstList options);
     CPLErr MakeLaterOverviews();
     CPLErr Publish(bool hasLost);
+    CPLErr CloseParts();
     bool WillMakeOverviews() const;
     void WarnOfOldOverviews();
     bool HasGCPs() const;
-    /* Reads a metadata domain of the store, NULL: all. */
-    void ReadDomain(const char *domain);
-    /* Takes over what AREA_OR_POINT is set to. False, with an error, for what is neither. */
-    bool SetRegistration(const char *value);
+    /* Takes over what AREA_OR_POINT is set to. CE_Failure, with CPLError emitted, for what is neither. */
+    CPLErr SetRegistration(const char *value);
 
   protected:
 #if ZS_GDAL_AT_LEAST(10)
@@ -53,18 +55,15 @@ class ShardedZarrDataset : public GDALPamDataset
     CPLErr IRasterIO(GDALRWFlag flag, int x, int y, int width, int height, void *data, int bufWidth, int bufHeight,
                      GDALDataType type, int bandCount, BANDMAP_TYPE bands, GSpacing pixelSpace, GSpacing lineSpace,
                      GSpacing bandSpace, GDALRasterIOExtraArg *extra) override;
-    CPLErr TrySaveXML() override;
     CPLXMLNode *SerializeToXML(const char *path) override;
-    CPLErr XMLInit(ZSPamTree tree, const char *path) override;
     CPLErr IBuildOverviews(const char *resampling, int count, const int *factors, int bandCount, const int *bands,
                            GDALProgressFunc progress, void *progressData, CSLConstList options) override;
 
   public:
     /* The parts. Each has a state of its own. */
-    std::unique_ptr<ZSGeoreferencing> georef;
+    mutable ZSGeoreferencing georef{m_view};
     ZSItems items{*this, m_view};
     ZSPixels pixels{*this, m_view};
-    ZSBandProperties properties{*this, m_view};
     ZSMasks masks{*this, m_view};
     ZSOverviews overviews{*this, m_view};
     ZSClosing closing;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "gdal/connection.h"
 
@@ -20,6 +21,8 @@ static char *copyText(const char *text)
 
 void ZSGeoreferencing::Read()
 {
+    if (m_view.IsHealpix()) // order and ellipsoid of the cells give it
+        return zsHealpixGeoref(m_view.Array(0).healpix, m_view.sources[0].shown, m_georef);
     ZSArray &first = *m_view.sources.front().array; // the other arrays have the same georeferencing
     const std::lock_guard<std::mutex> guard(first.lock);
     const auto &shared = first.georef;
@@ -43,7 +46,7 @@ void ZSGeoreferencing::Read()
 
 const struct zs_georef &ZSGeoreferencing::Get()
 {
-    if (!m_isRead && m_view.store->hierarchy != nullptr)
+    if (!m_isRead)
         Read();
     m_isRead = true;
     return m_georef;
@@ -54,11 +57,36 @@ bool ZSGeoreferencing::HasIrregularAxes()
     const ZSArray &array = m_view.Array(0);
     const auto has = [&](int dim)
     { return dim >= 0 && zs_coordinate_find(m_view.store->hierarchy, array.node, dim) != nullptr; };
-    return !Get().has_transform && (has(array.axes.x) || has(array.axes.y));
+    return !m_view.IsHealpix() && !Get().has_transform && (has(array.axes.x) || has(array.axes.y));
+}
+
+/* Of cells only the ellipsoid can be changed. */
+CPLErr ZSGeoreferencing::SetSrsOfCells(const OGRSpatialReference *srs)
+{
+    ZSArray &array = *m_view.sources[0].array;
+    bool isPlane;
+    struct zs_healpix wanted = zsHealpixTarget(array.healpix.order, srs, &isPlane);
+    const bool isSame = wanted.is_wgs84 ? array.healpix.is_wgs84 : zs_healpix_is_same(&wanted, &array.healpix);
+    if (isPlane && m_view.IsWholeSphere() && isSame)
+        return CE_None;
+    if (!isPlane || !m_view.IsWholeSphere())
+        return zsRefuse(CPLE_NotSupported,
+                        "%s: HEALPix cells lie in +proj=healpix +rot_xy=45, and no other coordinate reference system",
+                        zsShown(m_view.store->name).c_str());
+    array.healpix.semi_major = wanted.semi_major;
+    array.healpix.inverse_flattening = wanted.inverse_flattening;
+    array.healpix.is_wgs84 = wanted.is_wgs84;
+    zs_georef_clear(&m_georef);
+    m_georef = {};
+    m_isRead = false;
+    m_changed |= CRS;
+    return CE_None;
 }
 
 CPLErr ZSGeoreferencing::SetSrs(const OGRSpatialReference *srs)
 {
+    if (m_view.IsHealpix())
+        return SetSrsOfCells(srs);
     Get();
     if (m_georef.srs != nullptr)
         OSRDestroySpatialReference(m_georef.srs);
@@ -77,6 +105,13 @@ static bool isNone(const double *transform, bool isThere)
 
 CPLErr ZSGeoreferencing::SetTransform(const double *transform)
 {
+    const struct zs_healpix &healpix = m_view.Array(0).healpix;
+    if (m_view.IsHealpix() && (!m_view.IsWholeSphere() || !zsIsHealpixTransform(healpix, transform)))
+        return zsRefuse(CPLE_NotSupported,
+                        "%s: pixels that are HEALPix cells of order %d lie where gdalwarp %s has them",
+                        zsShown(m_view.store->name).c_str(), healpix.order, zsHealpixArguments(healpix).c_str());
+    if (m_view.IsHealpix())
+        return CE_None;
     Get();
     if (isNone(transform, m_georef.has_transform))
     {
@@ -112,13 +147,21 @@ void ZSGeoreferencing::SetPixelIsPoint(bool isPoint)
 
 enum zs_status ZSGeoreferencing::Flush(struct zs_error *err)
 {
+    const unsigned changed = std::exchange(m_changed, 0);
+    return changed != 0 ? Write(changed, err) : ZS_OK;
+}
+
+enum zs_status ZSGeoreferencing::Write(unsigned changed, struct zs_error *err)
+{
     const ZSArray &first = m_view.Array(0);
+    if (m_view.IsHealpix())
+        return zs_update_healpix(m_view.store->hierarchy, first.node, &first.healpix, err);
     if (first.georefFailed) // it could not be read: what was not set would be removed
         return zs_fail(err, ZS_IO, "/%s: georeferencing that could not be read is not changed", first.node->path);
     struct zs_georef_update update = {};
-    update.keeps_transform = (m_changed & TRANSFORM) == 0;
-    update.keeps_srs = (m_changed & CRS) == 0;
-    update.keeps_registration = (m_changed & REGISTRATION) == 0;
+    update.keeps_transform = (changed & TRANSFORM) == 0;
+    update.keeps_srs = (changed & CRS) == 0;
+    update.keeps_registration = (changed & REGISTRATION) == 0;
     update.has_transform = m_georef.has_transform;
     memcpy(update.transform, m_georef.transform, sizeof update.transform);
     update.pixel_is_point = m_georef.pixel_is_point;
@@ -130,9 +173,9 @@ enum zs_status ZSGeoreferencing::Flush(struct zs_error *err)
         nodes.push_back(source.array->node);
         axes.push_back(source.array->axes);
     }
-    if ((m_changed & POINTS) != 0)
+    if ((changed & POINTS) != 0)
         ZS_TRY(FlushGCPs(err));
-    if ((m_changed & (TRANSFORM | CRS | REGISTRATION)) == 0)
+    if ((changed & (TRANSFORM | CRS | REGISTRATION)) == 0)
         return ZS_OK;
     bool isAside;
     ZS_TRY(zs_update_georefs(m_view.store->hierarchy, nodes.data(), axes.data(), nodes.size(), &update, &isAside, err));
@@ -166,7 +209,7 @@ void ZSGeoreferencing::KeepGCPs(const struct zs_gcps &gcps)
 
 const std::vector<GDAL_GCP> &ZSGeoreferencing::GCPs()
 {
-    if (m_gcpsRead || m_view.store->hierarchy == nullptr)
+    if (m_gcpsRead || m_view.IsHealpix())
         return m_gcps;
     m_gcpsRead = true;
     struct zs_error err;
@@ -274,84 +317,4 @@ CPLStringList ZSGeoreferencing::Geolocation()
         md.SetNameValue("SRS", SRS_WKT_WGS84_LAT_LONG);
     CPLFree(wkt);
     return md;
-}
-
-void ZSGeoreferencing::AddGeolocation(GDALDataset &dataset)
-{
-    const CPLStringList items = m_geolocationAdded ? CPLStringList() : Geolocation();
-    m_geolocationAdded = true;
-    if (!items.empty())
-        dataset.GDALMajorObject::SetMetadata(const_cast<char **>(items.List()), "GEOLOCATION");
-}
-
-/* ---- HEALPix cells: their order and ellipsoid give the georeferencing ---- */
-
-namespace
-{
-class CellGeoreferencing final : public ZSGeoreferencing
-{
-    const std::vector<GDAL_GCP> m_none{};
-
-    void Read() override
-    {
-        zsHealpixGeoref(m_view.Array(0).healpix, m_view.sources[0].shown, m_georef);
-    }
-
-  public:
-    using ZSGeoreferencing::ZSGeoreferencing;
-
-    bool HasIrregularAxes() override
-    {
-        return false;
-    }
-    const std::vector<GDAL_GCP> &GCPs() override
-    {
-        return m_none;
-    }
-    CPLErr SetSrs(const OGRSpatialReference *srs) override;
-    CPLErr SetTransform(const double *transform) override;
-    enum zs_status Flush(struct zs_error *err) override
-    {
-        return zs_update_healpix(m_view.store->hierarchy, m_view.Array(0).node, &m_view.Array(0).healpix, err);
-    }
-};
-} // namespace
-
-/* Only the ellipsoid can be changed. */
-CPLErr CellGeoreferencing::SetSrs(const OGRSpatialReference *srs)
-{
-    ZSArray &array = *m_view.sources[0].array;
-    bool isPlane;
-    struct zs_healpix wanted = zsHealpixTarget(array.healpix.order, srs, &isPlane);
-    const bool isSame = wanted.is_wgs84 ? array.healpix.is_wgs84 : zs_healpix_is_same(&wanted, &array.healpix);
-    if (isPlane && m_view.IsWholeSphere() && isSame)
-        return CE_None;
-    if (!isPlane || !m_view.IsWholeSphere())
-        return zsRefuse(CPLE_NotSupported,
-                        "%s: HEALPix cells lie in +proj=healpix +rot_xy=45, and no other coordinate reference system",
-                        zsShown(m_view.store->name).c_str());
-    array.healpix.semi_major = wanted.semi_major;
-    array.healpix.inverse_flattening = wanted.inverse_flattening;
-    array.healpix.is_wgs84 = wanted.is_wgs84;
-    zs_georef_clear(&m_georef);
-    m_georef = {};
-    m_isRead = false;
-    m_changed |= CRS;
-    return CE_None;
-}
-
-CPLErr CellGeoreferencing::SetTransform(const double *transform)
-{
-    const struct zs_healpix &healpix = m_view.Array(0).healpix;
-    if (m_view.IsWholeSphere() && zsIsHealpixTransform(healpix, transform))
-        return CE_None;
-    return zsRefuse(CPLE_NotSupported, "%s: pixels that are HEALPix cells of order %d lie where gdalwarp %s has them",
-                    zsShown(m_view.store->name).c_str(), healpix.order, zsHealpixArguments(healpix).c_str());
-}
-
-std::unique_ptr<ZSGeoreferencing> ZSGeoreferencing::Of(ZSView &view)
-{
-    if (view.IsHealpix())
-        return std::make_unique<CellGeoreferencing>(view);
-    return std::make_unique<ZSGeoreferencing>(view);
 }

@@ -1,6 +1,7 @@
 #include "dataset.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "gdal/connection.h"
 #include "gdal/create/source_axes.h"
@@ -23,27 +24,31 @@ static std::string axisPrefix(const struct zs_node *node, int dim)
     return name != nullptr ? std::string(name) + "#" : "";
 }
 
+void zsAddPosition(CPLStringList &items, const ZSView &view, size_t source, int dim, uint64_t index, const char *label,
+                   const char *unit)
+{
+    const struct zs_node *node = view.Array(source).node;
+    const std::string key = "DIM_" + zsDimensionName(node, dim);
+    zsSetItem(items, (key + "_INDEX").c_str(), std::to_string(index).c_str());
+    if (label != nullptr)
+        zsSetItem(items, (key + "_VALUE").c_str(), label);
+    if (label != nullptr && unit != nullptr && unit[0] != '\0')
+        zsSetItem(items, (key + "_UNIT").c_str(), unit);
+    if (const char *colour = zs_channel_colour(view.store->hierarchy, node, dim, index))
+        zsSetItem(items, (key + "_COLOR").c_str(), colour);
+}
+
 /* Items for the position of a slice in a dimension that does not become bands: the bands of the whole array have the
  * same items. */
 void ZSItems::AddFixedPosition(CPLStringList &md, size_t source, int dim)
 {
-    const struct zs_node *node = m_view.Array(source).node;
-    const std::string key = "DIM_" + zsDimensionName(node, dim);
     const uint64_t index = m_view.Slices(source).first[dim];
     struct zs_labels labels = {};
     struct zs_error err;
-    zsSetItem(md, (key + "_INDEX").c_str(), std::to_string(index).c_str());
-    if (m_view.store->hierarchy == nullptr)
-        return;
-    if (zs_labels_read(m_view.store->hierarchy, node, dim, index, 1, &labels, &err) != ZS_OK)
+    if (zs_labels_read(m_view.store->hierarchy, m_view.Array(source).node, dim, index, 1, &labels, &err) != ZS_OK)
         zsReport(err);
     const ZSOwned<struct zs_labels> cleared(&labels, zs_labels_clear);
-    if (labels.values != nullptr)
-        zsSetItem(md, (key + "_VALUE").c_str(), labels.values[0]);
-    if (labels.values != nullptr && labels.unit != nullptr)
-        zsSetItem(md, (key + "_UNIT").c_str(), labels.unit);
-    if (const char *colour = zs_channel_colour(m_view.store->hierarchy, node, dim, index))
-        zsSetItem(md, (key + "_COLOR").c_str(), colour);
+    zsAddPosition(md, m_view, source, dim, index, labels.values != nullptr ? labels.values[0] : nullptr, labels.unit);
 }
 
 static std::vector<int> fixedDimensions(const struct zs_slices &slices)
@@ -66,11 +71,7 @@ void ZSItems::AddAxisItems(CPLStringList &md, size_t source)
         AddFixedPosition(md, source, d);
     std::string all;
     for (int i = 0; i < slices.dim_count; i++)
-    {
-        const int d = slices.dims[i];
-        const char *name = zs_dimension_name(node, d);
-        all += (all.empty() ? "" : ",") + std::string(name != nullptr ? name : "dim" + std::to_string(d));
-    }
+        all += (all.empty() ? "" : ",") + zsDimensionName(node, slices.dims[i]);
     if (slices.dim_count > 1 && m_view.sources.size() == 1) // else bands are not of these dimensions alone
         zsSetItem(md, ZS_EXTRA_DIMENSIONS, ("{" + all + "}").c_str());
     for (int i = 0; i < slices.dim_count; i++)
@@ -79,7 +80,7 @@ void ZSItems::AddAxisItems(CPLStringList &md, size_t source)
         const std::string prefix = axisPrefix(node, d);
         char **items = nullptr;
         struct zs_error err;
-        if (m_view.store->hierarchy == nullptr || prefix.empty())
+        if (prefix.empty())
             continue;
         if (zs_label_attributes(m_view.store->hierarchy, node, d, &items, &err) != ZS_OK)
             zsReport(err);
@@ -87,7 +88,7 @@ void ZSItems::AddAxisItems(CPLStringList &md, size_t source)
         for (char **item = items; item != nullptr && *item != nullptr; item++)
         {
             const std::string text = prefix + *item;
-            if (!zsHasItem(md.List(), text.c_str())) // another array may have that dimension, too
+            if (CSLFindStringCaseSensitive(md.List(), text.c_str()) < 0) // another array may have that dimension, too
                 md.AddString(text.c_str());
         }
     }
@@ -105,8 +106,7 @@ CPLStringList ZSItems::NetcdfItems()
 {
     CPLStringList items;
     // Of a raster without a transform the netCDF driver of GDAL 3.6 makes no copy that has another dimension.
-    if (m_view.sources.size() != 1 || m_view.Slices(0).dim_count != 1 || m_view.store->hierarchy == nullptr ||
-        !m_dataset.georef->Get().has_transform)
+    if (m_view.sources.size() != 1 || m_view.Slices(0).dim_count != 1 || !m_dataset.georef.Get().has_transform)
         return items;
     m_view.ReadLabels(0);
     const ZSArray &array = m_view.Array(0);
@@ -131,8 +131,7 @@ CPLStringList ZSItems::NetcdfItems()
 const struct zs_node *ZSItems::GroupAbove() const
 {
     struct zs_error err;
-    const std::unique_ptr<char, decltype(&free)> parent(
-        m_view.store->hierarchy != nullptr ? zs_path_parent(m_view.Array(0).node->path) : nullptr, free);
+    const std::unique_ptr<char, decltype(&free)> parent(zs_path_parent(m_view.Array(0).node->path), free);
     const struct zs_node *group = nullptr;
     const bool isThere =
         parent != nullptr && zs_hierarchy_node(m_view.store->hierarchy, parent.get(), &group, &err) == ZS_OK;
@@ -166,18 +165,13 @@ void ZSItems::SortItems()
         all.emplace_back(CSLDuplicate(m_view.Properties(i).metadata));
     for (int k = 0; k < all[0].size(); k++)
     {
-        const auto has = [item = all[0][k]](const CPLStringList &list) { return zsHasItem(list.List(), item); };
+        const auto has = [item = all[0][k]](const CPLStringList &list)
+        { return CSLFindStringCaseSensitive(list.List(), item) >= 0; };
         if (std::all_of(all.begin(), all.end(), has))
             m_commonItems.AddString(all[0][k]);
     }
     for (const auto &list : all)
         m_ownItems.push_back(zsItemsNotIn(list.List(), m_commonItems.List()));
-}
-
-const CPLStringList &ZSItems::CommonItems()
-{
-    SortItems();
-    return m_commonItems;
 }
 
 const CPLStringList &ZSItems::OwnItems(size_t source)
@@ -191,59 +185,63 @@ const char *zsRegistrationOf(const struct zs_georef &georef)
     return georef.pixel_is_point ? GDALMD_AOP_POINT : georef.is_area_declared ? GDALMD_AOP_AREA : nullptr;
 }
 
-void ZSItems::Read()
+/* The default domain but NETCDF_DIM_ items, which take reading coordinates. */
+void ZSItems::ReadItems()
 {
     if (m_isRead)
         return;
     m_isRead = true;
-    CPLStringList md = ItemsAbove();
-    md = zsMergeItems(md.List(), CommonItems().List());
-    m_fromStore = zsMergeItems(AxisItems().List(), md.List());
-    const char *registration = zsRegistrationOf(m_dataset.georef->Get());
+    SortItems();
+    CPLStringList md = zsMergeItems(ItemsAbove().List(), m_commonItems.List());
+    md = zsMergeItems(AxisItems().List(), md.List());
+    const char *registration = zsRegistrationOf(m_dataset.georef.Get());
     if (registration != nullptr)
-        zsSetItem(m_fromStore, GDALMD_AREA_OR_POINT, registration);
-    const auto sideCar = m_dataset.GDALPamDataset::GetMetadata();
-    m_dataset.GDALMajorObject::SetMetadata(zsMergeItems(m_fromStore.List(), sideCar).List());
+        zsSetItem(md, GDALMD_AREA_OR_POINT, registration);
+    shown.Show("", md.List(), m_dataset.GDALMajorObject::GetMetadata());
 }
 
-void ZSItems::ReadAll()
+void ZSItems::ReadNetcdfItems()
 {
-    Read();
     if (m_netcdfRead)
         return;
     m_netcdfRead = true;
-    const CPLStringList items = NetcdfItems();
-    m_fromStore = zsMergeItems(items.List(), m_fromStore.List());
-    const auto known = m_dataset.GDALMajorObject::GetMetadata();
-    m_dataset.GDALMajorObject::SetMetadata(zsMergeItems(items.List(), known).List());
+    shown.Show("", NetcdfItems().List(), shown.Get());
 }
 
-void ZSItems::ReadDomains(const char *domain)
+/* The arrays' domains: of those of one name, the first array's. */
+void ZSItems::ReadDomains()
 {
-    if (m_domainsRead || (domain != nullptr && !zsIsStoredDomain(domain)))
+    if (m_domainsRead)
         return;
     m_domainsRead = true;
-    KeepDomains();
-    zsAddDomains(m_dataset, m_domains);
-}
-
-/* Keeps the arrays' domains: of those of one name, the first array's. */
-void ZSItems::KeepDomains()
-{
     for (size_t i = 0; i < m_view.sources.size(); i++)
-    {
-        const struct zs_domains &own = m_view.Properties(i).domains;
-        for (size_t k = 0; k < own.count; k++)
-        {
-            const struct zs_domain *known = m_domains.list, *end = known + m_domains.count;
-            if (std::none_of(known, end, [&](const struct zs_domain &d) { return EQUAL(d.name, own.list[k].name); }) &&
-                !zs_domains_add(&m_domains, own.list[k].name, own.list[k].items))
-                CPLError(CE_Failure, CPLE_OutOfMemory, "no memory for metadata domain %s", own.list[k].name);
-        }
-    }
+        shown.Show(m_view.Properties(i).domains, m_dataset);
 }
 
-/* The value of the creation option SHARD_SHAPE; "" without shards, and where their shapes differ. */
+bool ZSItems::Read(const char *domain, const char *name)
+{
+    if (zsIsDefaultDomain(domain))
+    {
+        ReadItems();
+        if (name == nullptr || STARTS_WITH_CI(name, "NETCDF_DIM_"))
+            ReadNetcdfItems();
+    }
+    else if (EQUAL(domain, "IMAGE_STRUCTURE"))
+        ReadStructure();
+    else if (EQUAL(domain, "GEOLOCATION"))
+    {
+        if (!m_geolocationRead)
+            shown.Show(domain, m_dataset.georef.Geolocation().List(), m_dataset.GDALMajorObject::GetMetadata(domain));
+        m_geolocationRead = true;
+    }
+    else if (zsIsStoredDomain(domain))
+        ReadDomains();
+    else
+        return false;
+    return true;
+}
+
+/* The value of the creation option SHARD_SHAPE; "" without shards. */
 static std::string shardShape(const struct zs_array_info &info)
 {
     std::string s;
@@ -252,10 +250,14 @@ static std::string shardShape(const struct zs_array_info &info)
     return s;
 }
 
-CPLStringList &ZSItems::Structure()
+/* IMAGE_STRUCTURE: whether the bands of a pixel lie in a chunk together, how chunks are compressed, what shape shards
+ * have. Of the array as it is. */
+void ZSItems::ReadStructure()
 {
-    if (!m_structure.empty())
-        return m_structure;
+    if (m_structureRead)
+        return;
+    m_structureRead = true;
+    CPLStringList md;
     const struct zs_array_info info = m_view.Info(0);
     const struct zs_slices &slices = m_view.Slices(0);
     bool holdsBands = false;
@@ -268,43 +270,43 @@ CPLStringList &ZSItems::Structure()
         if (compression != nullptr && (other == nullptr || strcmp(other, compression) != 0))
             compression = nullptr;
     }
-    m_structure = CSLDuplicate(m_dataset.GDALPamDataset::GetMetadata("IMAGE_STRUCTURE"));
-    m_structure.SetNameValue("INTERLEAVE", holdsBands ? "PIXEL" : "BAND");
+    md.SetNameValue("INTERLEAVE", holdsBands ? "PIXEL" : "BAND");
     if (compression != nullptr)
-        m_structure.SetNameValue("COMPRESSION", compression);
-    const char *filter = zs_blosc_filter_name(m_view.Array(0).node->array);
-    if (filter != nullptr && m_view.sources.size() == 1)
-        m_structure.SetNameValue("BLOSC_SHUFFLE", filter);
-    const std::string shard = shardShape(info);
-    const bool isShared = std::all_of(m_view.sources.begin(), m_view.sources.end(), [&](const ZSBandSource &source)
-                                      { return shardShape(zs_array_get_info(source.array->array)) == shard; });
-    if (!shard.empty() && isShared)
-        m_structure.SetNameValue("SHARD_SHAPE", shard.c_str());
-    return m_structure;
+        md.SetNameValue("COMPRESSION", compression);
+    const std::string shard = m_view.sources.size() == 1 ? shardShape(info) : "";
+    if (!shard.empty())
+        md.SetNameValue("SHARD_SHAPE", shard.c_str());
+    shown.Show("IMAGE_STRUCTURE", md.List(), m_dataset.GDALMajorObject::GetMetadata("IMAGE_STRUCTURE"));
 }
 
 /* ---- Writing ---- */
 
-void ZSItems::SetChanged(const char *domain)
+bool ZSItems::WillChange(const char *domain)
 {
+    if (!m_dataset.IsUpdate() || !(zsIsDefaultDomain(domain) || zsIsStoredDomain(domain)))
+        return false;
     m_isPending = true;
     m_domainsChanged = m_domainsChanged || !zsIsDefaultDomain(domain);
+    // What is beside the store is in what is shown, which becomes the store's.
+    if (m_dataset.GDALMajorObject::GetMetadata(domain) != nullptr)
+        m_dataset.GDALPamDataset::SetMetadata(nullptr, domain);
+    return true;
 }
 
 /* AREA_OR_POINT in the array's own attributes; null where there is none, or where spatial: declares the other value. */
 const char *ZSItems::StoredRegistration()
 {
     const zs_json *stored = zs_json_get(m_view.Array(0).node->attributes, ZS_REGISTRATION_ATTRIBUTE);
-    const char *other = m_dataset.georef->Get().pixel_is_point ? GDALMD_AOP_AREA : GDALMD_AOP_POINT;
+    const char *other = m_dataset.georef.Get().pixel_is_point ? GDALMD_AOP_AREA : GDALMD_AOP_POINT;
     return zs_json_equals(stored, other) ? nullptr : zsItemValue(m_view.Properties(0).metadata, GDALMD_AREA_OR_POINT);
 }
 
 CPLStringList ZSItems::ItemsToWrite()
 {
     const CPLStringList ofAxes = zsMergeItems(AxisItems().List(), NetcdfItems().List());
-    CPLStringList items = zsUtf8List(zsItemsNotIn(m_dataset.GDALMajorObject::GetMetadata(), ofAxes.List()).List());
+    CPLStringList items = zsUtf8List(zsItemsNotIn(shown.Get(), ofAxes.List()).List());
     const ZSArray &array = m_view.Array(0);
-    const struct zs_georef &georef = m_dataset.georef->Get();
+    const struct zs_georef &georef = m_dataset.georef.Get();
     if (array.axes.y < 0 || georef.is_area_declared ||
         zs_georef_has_registration(m_view.store->hierarchy, array.node, array.axes, georef.has_transform))
         zsSetItem(items, GDALMD_AREA_OR_POINT, StoredRegistration());
@@ -314,14 +316,14 @@ CPLStringList ZSItems::ItemsToWrite()
 /* Items of the group above an array stay the group's: what is changed goes to the array. */
 enum zs_status ZSItems::WriteItemsOfArray(struct zs_error *err)
 {
-    const CPLStringList above = ItemsAbove(), common = CommonItems(), items = ItemsToWrite();
-    const CPLStringList own = zsItemsNotIn(items.List(), zsItemsNotIn(above.List(), common.List()).List());
+    const CPLStringList above = ItemsAbove(), items = ItemsToWrite();
+    const CPLStringList own = zsItemsNotIn(items.List(), zsItemsNotIn(above.List(), m_commonItems.List()).List());
     ZS_TRY(zs_update_metadata(m_view.store->hierarchy, m_view.Array(0).node, own.List(), err));
     for (int i = 0; i < above.size(); i++)
     {
         const std::string name = zsItemName(above[i]);
-        if (zsItemValue(m_dataset.GDALMajorObject::GetMetadata(), name.c_str()) == nullptr &&
-            zsItemValue(common.List(), name.c_str()) == nullptr)
+        if (zsItemValue(shown.Get(), name.c_str()) == nullptr &&
+            zsItemValue(m_commonItems.List(), name.c_str()) == nullptr)
             CPLError(CE_Warning, CPLE_AppDefined, "%s: %s is an attribute of the group /%s, and of all in it: it stays",
                      zsShown(m_view.store->name).c_str(), name.c_str(), GroupAbove()->path);
     }
@@ -331,7 +333,7 @@ enum zs_status ZSItems::WriteItemsOfArray(struct zs_error *err)
 /* Items that the arrays have already stay theirs; new and changed items go to the group. */
 enum zs_status ZSItems::WriteItemsOfGroup(struct zs_error *err)
 {
-    const CPLStringList items = ItemsToWrite(), before = CommonItems();
+    const CPLStringList items = ItemsToWrite(), before = m_commonItems;
     char **list = nullptr;
     ZS_TRY(zs_group_metadata_read(m_view.group, &list, err));
     const ZSOwned<char *> freed(list, zs_names_free);
@@ -375,20 +377,16 @@ enum zs_status ZSItems::WriteOwnItems(size_t source, const std::function<bool(co
 
 enum zs_status ZSItems::Flush(struct zs_error *err)
 {
-    ZS_TRY(m_view.IsGroup() ? WriteItemsOfGroup(err) : WriteItemsOfArray(err));
-    if (m_view.IsGroup() && !m_domainsChanged)
+    const bool isPending = std::exchange(m_isPending, false), areDomains = std::exchange(m_domainsChanged, false);
+    if (!isPending)
         return ZS_OK;
-    ReadDomains(nullptr);
-    zs_domains_clear(&m_domains);
-    m_domains = zsDomainsOf(m_dataset);
+    ReadItems();
+    ZS_TRY(m_view.IsGroup() ? WriteItemsOfGroup(err) : WriteItemsOfArray(err));
+    if (m_view.IsGroup() && !areDomains)
+        return ZS_OK;
+    struct zs_domains domains = zsDomainsOf(m_dataset);
+    const ZSOwned<struct zs_domains> cleared(&domains, zs_domains_clear);
     for (const auto &source : m_view.sources)
-        ZS_TRY(zs_update_domains(m_view.store->hierarchy, source.array->node, &m_domains, err));
+        ZS_TRY(zs_update_domains(m_view.store->hierarchy, source.array->node, &domains, err));
     return ZS_OK;
-}
-
-/* The side-car file need not repeat what the store holds now. */
-void ZSItems::SetPublished()
-{
-    m_fromStore = CSLDuplicate(m_dataset.GDALMajorObject::GetMetadata());
-    m_isPending = m_domainsChanged = false;
 }

@@ -1,8 +1,6 @@
 /* Making a band of an overview out of a larger one, where anything is stored. */
 #include <algorithm>
 #include <cmath>
-#include <optional>
-#include <unistd.h>
 #include <vector>
 
 #include "copied_levels.h"
@@ -79,7 +77,6 @@ class LevelBand
     std::vector<unsigned char> m_read, m_valid, m_made; /* of one cell after the other: touched once */
 
     bool IsStored(const Window &pixels) const;
-    void FindCells(const Window &pixels, std::vector<Window> &cells) const;
     CPLErr MakeRows(const Window &pixels, unsigned char *made);
     CPLErr MakeCell(const Window &cell);
 };
@@ -101,26 +98,6 @@ bool LevelBand::IsStored(const Window &pixels) const
     if (zs_pixels_find_stored(&larger, m_band, &there, 1, &isStored, &err) != ZS_OK || isStored)
         return true;
     return zs_pixels_find_stored(&own, m_band, &here, 1, &isStored, &err) != ZS_OK || isStored;
-}
-
-/* Adds the cells of which anything is stored: those of quarters of a window, of quarters of these, and so on. */
-void LevelBand::FindCells(const Window &w, std::vector<Window> &cells) const
-{
-    if (!IsStored(w))
-        return;
-    int side = CELL;
-    while (2 * side < std::max(w.width, w.height))
-        side *= 2;
-    if (w.width <= CELL && w.height <= CELL)
-    {
-        cells.push_back(w);
-        return;
-    }
-    for (int y = 0; y < w.height; y += side)
-    {
-        for (int x = 0; x < w.width; x += side)
-            FindCells({w.x + x, w.y + y, std::min(side, w.width - x), std::min(side, w.height - y)}, cells);
-    }
 }
 
 CPLErr LevelBand::MakeRows(const Window &pixels, unsigned char *made)
@@ -160,13 +137,18 @@ CPLErr LevelBand::MakeCell(const Window &cell)
 
 CPLErr LevelBand::Make(GDALProgressFunc progress, void *progressData)
 {
-    std::vector<Window> cells;
-    FindCells({0, 0, m_shrinking.toWidth, m_shrinking.toHeight}, cells);
-    for (size_t i = 0; i < cells.size(); i++)
+    const Window all = {0, 0, m_shrinking.toWidth, m_shrinking.toHeight};
+    for (int y = 0; y < all.height; y += CELL)
     {
-        if (MakeCell(cells[i]) != CE_None)
-            return CE_Failure;
-        if (!progress(static_cast<double>(i + 1) / static_cast<double>(cells.size()), "", progressData))
+        const int rows = std::min(CELL, all.height - y);
+        const bool isRow = IsStored({0, y, all.width, rows}); // looked at first: most of a sparse raster is empty
+        for (int x = 0; isRow && x < all.width; x += CELL)
+        {
+            const Window cell = {x, y, std::min(CELL, all.width - x), rows};
+            if (IsStored(cell) && MakeCell(cell) != CE_None)
+                return CE_Failure;
+        }
+        if (!progress(static_cast<double>(y + rows) / all.height, "", progressData))
             return zsRefuse(CPLE_UserInterrupt, "User terminated");
     }
     return CE_None;
@@ -174,17 +156,10 @@ CPLErr LevelBand::Make(GDALProgressFunc progress, void *progressData)
 
 /* ---- A band ---- */
 
-/* The process that loaded the plugin. */
-static const pid_t s_loader = getpid();
-
 /* Other resamplings, complex numbers and palettes are GDAL's. */
 static CPLErr makeByGdal(GDALRasterBand *source, GDALRasterBand *target, const char *resampling,
                          GDALProgressFunc progress, void *progressData, CSLConstList options)
 {
-    // GDAL keeps the threads that resample for it, which a forked process does not have: it would wait for them.
-    std::optional<CPLConfigOptionSetter> one;
-    if (getpid() != s_loader)
-        one.emplace("GDAL_NUM_THREADS", "1", false);
     if (GDALDataTypeIsComplex(source->GetRasterDataType())) // the other function reads only the real part
     {
         GDALRasterBandH handle = target;

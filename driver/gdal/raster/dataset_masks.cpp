@@ -11,22 +11,19 @@ extern "C"
 
 namespace
 {
-/* The mask of an overview level when the mask array has no such level: the nearest pixels of the whole mask. Reading
- * fails when the mask cannot be read: an unknown mask is not "all valid". */
-class DerivedMask final : public GDALRasterBand
+/* A mask that is read by a function, and as masks of all drivers of no dataset. */
+class MaskBand final : public GDALRasterBand
 {
-    GDALRasterBand *m_whole;
-    std::string m_name;
+    const ZSReadMask m_read;
 
   public:
-    DerivedMask(GDALRasterBand &of, GDALRasterBand *whole, const std::string &name) : m_whole(whole), m_name(name)
+    MaskBand(GDALRasterBand &of, const ZSReadMask &read) : m_read(read)
     {
         nRasterXSize = of.GetXSize();
         nRasterYSize = of.GetYSize();
         eDataType = GDT_Byte;
         of.GetBlockSize(&nBlockXSize, &nBlockYSize);
     }
-
     bool IsMaskBand() const override
     {
         return true;
@@ -39,66 +36,45 @@ class DerivedMask final : public GDALRasterBand
   protected:
     CPLErr IReadBlock(int column, int row, void *data) override
     {
-        if (m_whole == nullptr)
-        {
-            struct zs_error err;
-            static_cast<void>(zs_fail(&err, ZS_INVALID, "array /%s: it marks valid pixels, and cannot be read",
-                                      m_name.c_str()));
-            return zsReport(err);
-        }
         const int x = column * nBlockXSize, y = row * nBlockYSize;
-        const int width = std::min(nBlockXSize, nRasterXSize - x), height = std::min(nBlockYSize, nRasterYSize - y);
+        return zsGuard(
+            [&]
+            {
+                return m_read(x, y, std::min(nBlockXSize, nRasterXSize - x), std::min(nBlockYSize, nRasterYSize - y),
+                              static_cast<unsigned char *>(data), nBlockXSize);
+            });
+    }
+};
+} // namespace
+
+GDALRasterBand *ShardedZarrRasterBand::OwnMask(const ZSReadMask &read)
+{
+    if (m_ownMask == nullptr)
+        m_ownMask = std::make_unique<MaskBand>(*this, read);
+    return m_ownMask.get();
+}
+
+/* The mask of an overview level when the mask array has no such level: the nearest pixels of the whole mask. */
+static ZSReadMask nearestOf(GDALRasterBand &whole, const GDALRasterBand &level)
+{
+    const double across = static_cast<double>(whole.GetXSize()) / const_cast<GDALRasterBand &>(level).GetXSize(),
+                 down = static_cast<double>(whole.GetYSize()) / const_cast<GDALRasterBand &>(level).GetYSize();
+    return [&whole, across, down](int x, int y, int width, int height, unsigned char *mask, int lineSpace)
+    {
         GDALRasterIOExtraArg extra;
         INIT_RASTERIO_EXTRA_ARG(extra);
-        const double across = static_cast<double>(m_whole->GetXSize()) / nRasterXSize,
-                     down = static_cast<double>(m_whole->GetYSize()) / nRasterYSize;
         extra.bFloatingPointWindowValidity = TRUE;
         extra.dfXOff = x * across;
         extra.dfYOff = y * down;
         extra.dfXSize = width * across;
         extra.dfYSize = height * down;
         const int left = static_cast<int>(extra.dfXOff), top = static_cast<int>(extra.dfYOff);
-        const int right = std::min(static_cast<int>(extra.dfXOff + extra.dfXSize + 1 - 1e-9), m_whole->GetXSize()),
-                  bottom = std::min(static_cast<int>(extra.dfYOff + extra.dfYSize + 1 - 1e-9), m_whole->GetYSize());
-        return m_whole->RasterIO(GF_Read, left, top, std::max(1, right - left), std::max(1, bottom - top), data, width,
-                                 height, GDT_Byte, 1, nBlockXSize, &extra);
-    }
-};
-
-/* Which pixels are HEALPix cells, for arrays without a value that marks the others. */
-class CellMask final : public GDALRasterBand
-{
-    ShardedZarrDataset &m_dataset;
-    const int m_number;
-
-  protected:
-    CPLErr IReadBlock(int column, int row, void *data) override
-    {
-        return zsGuard(
-            [&]
-            {
-                const int x = column * nBlockXSize, y = row * nBlockYSize;
-                return m_dataset.pixels.ReadCellMask(m_number, x, y, std::min(nBlockXSize, nRasterXSize - x),
-                                                     std::min(nBlockYSize, nRasterYSize - y),
-                                                     static_cast<unsigned char *>(data), nBlockXSize);
-            });
-    }
-
-  public:
-    CellMask(ShardedZarrDataset &dataset, GDALRasterBand &band, int number) : m_dataset(dataset), m_number(number)
-    {
-        // As masks of all drivers, it is of no dataset.
-        nRasterXSize = band.GetXSize();
-        nRasterYSize = band.GetYSize();
-        eDataType = GDT_Byte;
-        band.GetBlockSize(&nBlockXSize, &nBlockYSize);
-    }
-    bool IsMaskBand() const override
-    {
-        return true;
-    }
-};
-} // namespace
+        const int right = std::min(static_cast<int>(extra.dfXOff + extra.dfXSize + 1 - 1e-9), whole.GetXSize()),
+                  bottom = std::min(static_cast<int>(extra.dfYOff + extra.dfYSize + 1 - 1e-9), whole.GetYSize());
+        return whole.RasterIO(GF_Read, left, top, std::max(1, right - left), std::max(1, bottom - top), mask, width,
+                              height, GDT_Byte, 1, lineSpace, &extra);
+    };
+}
 
 /* ---- Finding ---- */
 
@@ -242,13 +218,6 @@ bool ShardedZarrRasterBand::HasCellMask()
     return !isElsewhere;
 }
 
-GDALRasterBand *ShardedZarrRasterBand::CellMaskBand()
-{
-    if (m_cellMask == nullptr)
-        m_cellMask = std::make_unique<CellMask>(Dataset(), *this, nBand);
-    return m_cellMask.get();
-}
-
 /* Whether GDAL has a mask of another kind: nodata, alpha. */
 bool ShardedZarrRasterBand::IsMaskedOtherwise()
 {
@@ -286,23 +255,28 @@ GDALRasterBand *ShardedZarrRasterBand::GetMaskBand()
 {
     auto &ds = Dataset();
     if (HasCellMask())
-        return CellMaskBand();
+        return OwnMask([this](int x, int y, int width, int height, unsigned char *mask, int lineSpace)
+                       { return Dataset().pixels.ReadCellMask(nBand, x, y, width, height, mask, lineSpace); });
     const ZSMask *m = StoredMask();
     if (m == nullptr)
         return GDALPamRasterBand::GetMaskBand();
-    GDALRasterBand *whole = m->dataset != nullptr ? m->dataset->GetRasterBand(ds.masks.BandOf(nBand)) : nullptr;
-    if (whole != nullptr && !ds.m_role.IsOverview())
+    if (m->dataset == nullptr) // reading fails: an unknown mask is not "all valid"
+        return OwnMask(
+            [name = std::string(m->found.node != nullptr ? m->found.node->path : "")](auto...) -> CPLErr
+            {
+                return zsRefuse(CPLE_AppDefined, "array /%s: it marks valid pixels, and cannot be read",
+                                name.c_str());
+            });
+    GDALRasterBand *whole = m->dataset->GetRasterBand(ds.masks.BandOf(nBand));
+    if (!ds.m_role.IsOverview())
         return whole;
-    for (int i = 0; whole != nullptr && i < whole->GetOverviewCount(); i++)
+    for (int i = 0; i < whole->GetOverviewCount(); i++)
     {
         GDALRasterBand *level = whole->GetOverview(i);
         if (level != nullptr && level->GetXSize() == nRasterXSize && level->GetYSize() == nRasterYSize)
             return level;
     }
-    if (m_derivedMask == nullptr)
-        m_derivedMask =
-            std::make_unique<DerivedMask>(*this, whole, m->found.node != nullptr ? m->found.node->path : "");
-    return m_derivedMask.get();
+    return OwnMask(nearestOf(*whole, *this));
 }
 
 bool ShardedZarrRasterBand::IsMaskBand() const
@@ -386,17 +360,11 @@ CPLErr ZSMasks::FlushPixels(bool atClosing)
     {
         if (mask->FlushAll(atClosing) != CE_None)
             result = CE_Failure;
-        if (m_isAdded && mask->pixels.hasLost && result == CE_None)
-        {
-            CPLError(CE_Failure, CPLE_FileIO, "%s: the mask is not added: pixels of it could not be written",
-                     zsShown(m_dataset.GetDescription()).c_str());
-            result = CE_Failure;
-        }
+        else if (m_isAdded && mask->pixels.hasLost)
+            result = zsRefuse(CPLE_FileIO, "%s: the mask is not added: pixels of it could not be written",
+                              zsShown(m_dataset.GetDescription()).c_str());
         if (atClosing)
             mask->closing.isDone = true;
     }
-    // What is closed and could not be stored is gone.
-    m_isLost = m_isLost || (m_isAdded && atClosing && result != CE_None);
-    m_isWhole = !m_isLost && !(m_isAdded && result != CE_None);
     return result;
 }

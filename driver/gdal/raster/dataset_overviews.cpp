@@ -19,17 +19,7 @@ ZSOverviews::~ZSOverviews() = default;
 
 /* ---- Finding ---- */
 
-void ZSOverviews::Add(ZSArray &base, const struct zs_node *node, const ZSOpenOptions &options)
-{
-    struct zs_error err;
-    auto opened = ZSArray::Open(*m_view.store, node, options, &err);
-    if (opened != nullptr)
-        base.overviews.push_back(std::move(opened));
-    else
-        CPLDebug("ShardedZarr", "overview /%s is left out: %s", node->path, err.message);
-}
-
-/* Once for all clones. */
+/* Opens the levels of an array, once for all clones. */
 enum zs_status ZSOverviews::Open(ZSArray &base, struct zs_error *err)
 {
     const std::lock_guard<std::mutex> guard(base.lock);
@@ -48,8 +38,11 @@ enum zs_status ZSOverviews::Open(ZSArray &base, struct zs_error *err)
     for (size_t i = 0; i < levels.count; i++)
     {
         const struct zs_node *node = nullptr;
+        std::shared_ptr<ZSArray> opened;
         if (zs_hierarchy_node(m_view.store->hierarchy, levels.list[i], &node, err) == ZS_OK)
-            Add(base, node, options);
+            opened = ZSArray::Open(*m_view.store, node, options, err);
+        if (opened != nullptr)
+            base.overviews.push_back(std::move(opened));
         else
             CPLDebug("ShardedZarr", "overview /%s is left out: %s", levels.list[i], err->message);
     }
@@ -64,8 +57,7 @@ static std::shared_ptr<ZSArray> levelLike(const ZSArray &level, const ZSArray &b
     {
         const bool isSize = level.isHealpix ? other->healpix.order == level.healpix.order
                                             : size(*other, other->axes.x) == size(level, level.axes.x);
-        if (isSize &&
-            size(*other, other->axes.y) == size(level, level.axes.y))
+        if (isSize && size(*other, other->axes.y) == size(level, level.axes.y))
             return other;
     }
     return nullptr;
@@ -79,29 +71,25 @@ void ZSOverviews::Find()
     struct zs_error err;
     for (const auto &source : m_view.sources)
     {
-        if (Open(*source.array, &err) != ZS_OK)
-        {
-            zsReport(err);
-            return;
-        }
+        if (Open(*source.array, &err) == ZS_OK)
+            continue;
+        zsReport(err);
+        return;
     }
     m_isFound = true;
     for (const auto &opened : m_view.Array(0).overviews)
     {
-        ZSBandSources level;
-        for (size_t i = 0; i < m_view.sources.size(); i++)
-            level.push_back({i == 0 ? opened : levelLike(*opened, m_view.Array(i)), m_view.sources[i].selections,
-                             m_view.sources[i].shown});
+        ZSBandSources level = m_view.sources;
+        for (auto &source : level)
+            source.array = &source == &level[0] ? opened : levelLike(*opened, *source.array);
         const bool isWhole = std::all_of(level.begin(), level.end(),
                                          [](const ZSBandSource &source) { return source.array != nullptr; });
         auto overview = isWhole ? m_dataset.OverLevel(level, m_view.group, m_dataset.GetAccess(), &err) : nullptr;
-        if (overview == nullptr || overview->GetRasterCount() != m_dataset.GetRasterCount())
-        {
+        if (overview != nullptr && overview->GetRasterCount() == m_dataset.GetRasterCount())
+            m_levels.push_back(std::move(overview));
+        else
             CPLDebug("ShardedZarr", "overview /%s is left out: %s", opened->node->path,
                      !isWhole ? "not all arrays have it" : overview == nullptr ? err.message : "other bands");
-            continue;
-        }
-        m_levels.push_back(std::move(overview));
     }
 }
 
@@ -141,9 +129,7 @@ int ZSOverviews::Count()
 
 GDALRasterBand *ZSOverviews::Get(int band, int i)
 {
-    Find();
-    return i >= 0 && i < static_cast<int>(m_levels.size()) ? m_levels[static_cast<size_t>(i)]->GetRasterBand(band)
-                                                           : nullptr;
+    return i >= 0 && i < Count() ? m_levels[static_cast<size_t>(i)]->GetRasterBand(band) : nullptr;
 }
 
 CPLErr ZSOverviews::FlushPixels()
@@ -171,7 +157,7 @@ CPLErr ZSOverviews::Close()
     return result;
 }
 
-/* ---- In the store ---- */
+/* ---- Making ---- */
 
 /* Whether a level may be made from the one before: means of means are means (of whole pixels), but the nearest of the
  * nearest is not the nearest, nor the mode of modes the mode. */
@@ -180,82 +166,53 @@ static bool cascades(const char *resampling)
     return !STARTS_WITH_CI(resampling, "NEAR") && !EQUAL(resampling, "MODE");
 }
 
-/* GDAL does not look at the answer when a band is finished: remembers that it was to stop. */
-struct Watched
-{
-    GDALProgressFunc progress;
-    void *data;
-    bool stopped;
-};
-
-static int CPL_STDCALL watch(double done, const char *text, void *data)
-{
-    auto &w = *static_cast<Watched *>(data);
-    w.stopped = w.stopped || !w.progress(done, text, w.data);
-    return !w.stopped;
-}
-
-/* Whether the user cancelled: CPLError is emitted then. */
-static bool isStopped(const Watched &watched)
-{
-    if (watched.stopped)
-        CPLError(CE_Failure, CPLE_UserInterrupt, "User terminated");
-    return watched.stopped;
-}
-
-/* Fills a level of `base` by resampling `from`, which is that or a larger level: the progress goes from `done` on, by
- * `share`. */
+/* Fills a level of `base` by resampling `from`, which is that or a larger level. */
 static CPLErr fillLevel(ShardedZarrDataset &base, ShardedZarrDataset &from, ShardedZarrDataset &level,
-                        const char *resampling, double done, double share, Watched &watched, CSLConstList options)
+                        const char *resampling, GDALProgressFunc progress, void *progressData, CSLConstList options)
 {
-    const int bands = base.GetRasterCount();
+    const double bands = base.GetRasterCount();
     for (int b = 1; b <= bands; b++)
     {
         // An overview takes its nodata from the source band; levels being made have none of their own to ask.
         if (&from != &base)
             from.Band(b).CopyProperties(base.Band(b));
         level.Band(b).CopyProperties(base.Band(b));
-        const ZSScaledProgress scaled(done + share * (b - 1) / bands, done + share * b / bands, watch, &watched);
+        const ZSScaledProgress scaled((b - 1) / bands, b / bands, progress, progressData);
         if (zsMakeLevelBand(from, level, b, resampling, GDALScaledProgress, scaled.Part(), options) != CE_None)
             return CE_Failure;
-        if (isStopped(watched))
-            return CE_Failure;
     }
-    return level.FlushAll(false);
+    return CE_None;
 }
 
-/* Stores a level that has its pixels: the progress comes to `done`. */
-static CPLErr storeLevel(ShardedZarrDataset &level, double done, Watched &watched)
-{
-    if (level.FlushAll(false) != CE_None)
-        return CE_Failure;
-    watch(done, nullptr, &watched);
-    return isStopped(watched) ? CE_Failure : CE_None;
-}
-
-/* Fills levels, of ascending factors, but for the first ones that are filled: each from the coarsest before it whose
- * factor divides its own, where the resampling allows that. */
+/* Fills and stores levels, of ascending factors, of which the first ones are filled: each from the coarsest before it
+ * whose factor divides its own, where the resampling allows that. */
 static CPLErr fillLevels(ShardedZarrDataset &base, const std::vector<ZSOverviews::Level> &levels, size_t filled,
-                         const char *resampling, Watched &watched, CSLConstList options)
+                         const char *resampling, GDALProgressFunc progress, void *progressData, CSLConstList options)
 {
+    const auto cost = [](const ZSOverviews::Level &level)
+    { return 1.0 / (static_cast<double>(level.factor) * level.factor); };
     double total = 0, done = 0;
     for (const auto &level : levels)
-        total += 1.0 / (static_cast<double>(level.factor) * level.factor);
+        total += cost(level);
     for (size_t i = 0; i < levels.size(); i++)
     {
-        const int factor = levels[i].factor;
-        ShardedZarrDataset *from = &base;
+        ShardedZarrDataset *from = &base, &level = *levels[i].dataset;
         for (size_t k = i; k-- > 0 && cascades(resampling) && from == &base;)
         {
-            if (factor % levels[k].factor == 0)
+            if (levels[i].factor % levels[k].factor == 0)
                 from = levels[k].dataset.get();
         }
-        const double share = 1.0 / (static_cast<double>(factor) * factor) / total;
-        ShardedZarrDataset &level = *levels[i].dataset;
-        if ((i < filled ? storeLevel(level, done + share, watched)
-                        : fillLevel(base, *from, level, resampling, done, share, watched, options)) != CE_None)
+        const double before = done;
+        done += cost(levels[i]) / total;
+        const ZSScaledProgress scaled(before, done, progress, progressData);
+        if (i >= filled &&
+            fillLevel(base, *from, level, resampling, GDALScaledProgress, scaled.Part(), options) != CE_None)
             return CE_Failure;
-        done += share;
+        // GDAL does not look at the answer when a band is finished.
+        if (level.FlushAll(false) != CE_None)
+            return CE_Failure;
+        if (!progress(done, "", progressData))
+            return zsRefuse(CPLE_UserInterrupt, "User terminated");
     }
     return CE_None;
 }
@@ -264,8 +221,8 @@ CPLErr ZSOverviews::MakeOfEach(const char *resampling, const std::vector<int> &f
                                void *progressData, CSLConstList options)
 {
     Forget();
-    CPLErr result = CE_None;
-    for (size_t i = 0; i < m_view.sources.size() && result == CE_None; i++)
+    const auto n = static_cast<double>(m_view.sources.size());
+    for (size_t i = 0; i < m_view.sources.size(); i++)
     {
         struct zs_error err;
         const ZSBandSources sources(1, m_view.sources[i]);
@@ -273,12 +230,12 @@ CPLErr ZSOverviews::MakeOfEach(const char *resampling, const std::vector<int> &f
         if (one == nullptr)
             return zsReport(err);
         one->SetUnsaved();
-        const auto n = static_cast<double>(m_view.sources.size());
         const ZSScaledProgress scaled(static_cast<double>(i) / n, static_cast<double>(i + 1) / n, progress,
                                       progressData);
-        result = one->overviews.Make(resampling, factors, GDALScaledProgress, scaled.Part(), options);
+        if (one->overviews.Make(resampling, factors, GDALScaledProgress, scaled.Part(), options) != CE_None)
+            return CE_Failure;
     }
-    return result;
+    return CE_None;
 }
 
 CPLErr ZSOverviews::Begin(const char *resampling, const std::vector<int> &factors)
@@ -311,25 +268,20 @@ CPLErr ZSOverviews::Begin(const char *resampling, const std::vector<int> &factor
     }
     m_made = std::move(made);
     m_begun = std::move(levels);
-    m_filled = 0;
+    filled = 0;
     return CE_None;
 }
 
 CPLErr ZSOverviews::Make(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress,
                          void *progressData, CSLConstList options)
 {
-    Watched watched = {progress, progressData, false};
     if (m_made == nullptr && Begin(resampling, factors) != CE_None)
         return CE_Failure;
     Forget();
     const auto made = std::move(m_made); // outlives the levels
     const auto levels = std::move(m_begun);
-    CPLErr result = fillLevels(m_dataset, levels, m_filled, resampling, watched, options);
     struct zs_error err;
-    if (result == CE_None && zs_overviews_publish(made.get(), &err) != ZS_OK)
-    {
-        zsReport(err);
-        result = CE_Failure;
-    }
-    return result;
+    if (fillLevels(m_dataset, levels, filled, resampling, progress, progressData, options) != CE_None)
+        return CE_Failure;
+    return zs_overviews_publish(made.get(), &err) == ZS_OK ? CE_None : zsReport(err);
 }

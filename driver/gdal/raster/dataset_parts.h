@@ -41,23 +41,6 @@ struct ZSRole
     }
 };
 
-/* A part whose changes are documents. */
-class ZSDatasetPart
-{
-  public:
-    ZSDatasetPart() = default;
-    ZSDatasetPart(const ZSDatasetPart &) = delete;
-    ZSDatasetPart &operator=(const ZSDatasetPart &) = delete;
-    virtual ~ZSDatasetPart() = default;
-
-    /* Whether something was set that is not in the store. */
-    virtual bool IsPending() const = 0;
-    /* Puts it into the store's pending documents, which are published together after all parts. */
-    virtual enum zs_status Flush(struct zs_error *err) = 0;
-    /* It was published. */
-    virtual void SetPublished() = 0;
-};
-
 /* Ground control points of a dataset as the store keeps them. */
 class ZSGcps
 {
@@ -84,19 +67,14 @@ class ZSGcps
 /* ---- Georeferencing of the store: transform, CRS, ground control points, geolocation arrays
  * (dataset_georef.cpp) ---- */
 
-class ZSGeoreferencing : public ZSDatasetPart
+class ZSGeoreferencing
 {
     std::vector<GDAL_GCP> m_gcps;
     std::vector<std::string> m_gcpNames;
     char m_noText[1] = {};
     OGRSpatialReference m_gcpSrs;
-    bool m_gcpsRead = false, m_gcpsAreDeclared = false, m_geolocationAdded = false;
+    bool m_gcpsRead = false, m_gcpsAreDeclared = false;
 
-    CPLStringList Geolocation();
-    void KeepGCPs(const struct zs_gcps &gcps);
-    enum zs_status FlushGCPs(struct zs_error *err);
-
-  protected:
     static constexpr unsigned TRANSFORM = 1, CRS = 2, REGISTRATION = 4, POINTS = 8;
     ZSView &m_view;
     struct zs_georef m_georef = {};
@@ -104,28 +82,34 @@ class ZSGeoreferencing : public ZSDatasetPart
     unsigned m_changed = 0; /* TRANSFORM | CRS | REGISTRATION | POINTS */
 
     /* Reads m_georef. */
-    virtual void Read();
+    void Read();
+    CPLErr SetSrsOfCells(const OGRSpatialReference *srs);
+    void KeepGCPs(const struct zs_gcps &gcps);
+    enum zs_status FlushGCPs(struct zs_error *err);
+
+    /* Writes what changed. */
+    enum zs_status Write(unsigned changed, struct zs_error *err);
 
   public:
     explicit ZSGeoreferencing(ZSView &view) : m_view(view)
     {
     }
-    ~ZSGeoreferencing() override
+    ~ZSGeoreferencing()
     {
         zs_georef_clear(&m_georef);
     }
-    /* The georeferencing of that kind of pixels. */
-    static std::unique_ptr<ZSGeoreferencing> Of(ZSView &view);
+    ZSGeoreferencing(const ZSGeoreferencing &) = delete;
+    ZSGeoreferencing &operator=(const ZSGeoreferencing &) = delete;
 
     const struct zs_georef &Get();
     /* Whether X or Y has coordinates that no transform can express. */
-    virtual bool HasIrregularAxes();
+    bool HasIrregularAxes();
     /* Null removes the CRS. CE_Failure with CPLError emitted. */
-    virtual CPLErr SetSrs(const OGRSpatialReference *srs);
-    virtual CPLErr SetTransform(const double *transform);
+    CPLErr SetSrs(const OGRSpatialReference *srs);
+    CPLErr SetTransform(const double *transform);
     void SetPixelIsPoint(bool isPoint);
 
-    virtual const std::vector<GDAL_GCP> &GCPs();
+    const std::vector<GDAL_GCP> &GCPs();
     /* Null where they have none. */
     const OGRSpatialReference *GCPSrs() const
     {
@@ -139,41 +123,38 @@ class ZSGeoreferencing : public ZSDatasetPart
     /* Sets those that the array declares. As in a GeoTIFF they take the place of a transform, and it theirs. CE_Failure
      * with CPLError emitted. */
     CPLErr SetGCPs(int count, const GDAL_GCP *list, const OGRSpatialReference *srs);
-    /* Gives the dataset, once, the metadata domain GEOLOCATION, as GDAL's warper reads it, where there are
-     * two-dimensional coordinates. */
-    void AddGeolocation(GDALDataset &dataset);
+    /* The metadata domain GEOLOCATION, as GDAL's warper reads it, where there are two-dimensional coordinates. */
+    CPLStringList Geolocation();
 
-    bool IsPending() const override
+    bool IsPending() const
     {
         return m_changed != 0;
     }
-    enum zs_status Flush(struct zs_error *err) override;
-    void SetPublished() override
-    {
-        m_changed = 0;
-    }
+    /* Puts what was set into the store's pending documents. */
+    enum zs_status Flush(struct zs_error *err);
 };
 
 /* The value of AREA_OR_POINT; null where none is to be shown. */
 const char *zsRegistrationOf(const struct zs_georef &georef);
 
 /* ---- Metadata: items and domains of the array and the group above it, or of a group's arrays, are read, merged and
- * written here. They are kept in GDAL's own object; those of a side-car file go before (dataset_items.cpp) ---- */
+ * written here (dataset_items.cpp) ---- */
 
-class ZSItems : public ZSDatasetPart
+class ZSItems
 {
     ShardedZarrDataset &m_dataset;
     ZSView &m_view;
-    bool m_isRead = false, m_netcdfRead = false, m_domainsRead = false;
-    CPLStringList m_fromStore; /* the store's items: a side-car file does not repeat them */
-    struct zs_domains m_domains = {};
-    CPLStringList m_structure; /* the domain IMAGE_STRUCTURE, once it was asked for */
+    bool m_isRead = false, m_netcdfRead = false, m_domainsRead = false, m_structureRead = false,
+         m_geolocationRead = false;
     std::vector<CPLStringList> m_ownItems; /* of each array */
     CPLStringList m_commonItems;
     bool m_isPending = false, m_domainsChanged = false;
 
     void SortItems();
-    void KeepDomains();
+    void ReadItems();
+    void ReadNetcdfItems();
+    void ReadDomains();
+    void ReadStructure();
     void AddFixedPosition(CPLStringList &md, size_t source, int dim);
     void AddAxisItems(CPLStringList &md, size_t source);
     CPLStringList AxisItems();
@@ -187,33 +168,25 @@ class ZSItems : public ZSDatasetPart
     /* The items to write: without those of axes, unless changed, and without AREA_OR_POINT where a convention declares
      * it. */
     CPLStringList ItemsToWrite();
-    const CPLStringList &CommonItems();
     enum zs_status WriteItemsOfArray(struct zs_error *err);
     enum zs_status WriteItemsOfGroup(struct zs_error *err);
 
   public:
+    ZSShownMetadata shown;
+
     ZSItems(ShardedZarrDataset &dataset, ZSView &view) : m_dataset(dataset), m_view(view)
     {
     }
-    ~ZSItems() override
-    {
-        zs_domains_clear(&m_domains);
-    }
 
-    /* Gives the dataset the items of the default domain, or of another (NULL: of all), unless it has them. */
-    void Read();
-    /* Reads NETCDF_DIM_ items, too, which takes reading coordinates: for callers that ask for these or for all. */
-    void ReadAll();
-    void ReadDomains(const char *domain);
-    /* IMAGE_STRUCTURE: whether the bands of a pixel lie in a chunk together, how chunks are compressed, what shape
-     * shards have. Of the array as it is, and nothing that a side-car file should repeat. */
-    CPLStringList &Structure();
-
-    /* They are set in the dataset, in update mode. */
-    void SetChanged(const char *domain);
+    /* Makes sure that `shown` has an item of a domain, with name NULL all of it. False for domains that are GDAL's. */
+    bool Read(const char *domain, const char *name);
+    /* Before a domain, which was read, is changed: it is written at the next flush. False where the store does not take
+     * it. */
+    bool WillChange(const char *domain);
+    /* After the array was replaced. */
     void ForgetStructure()
     {
-        m_structure.Clear();
+        m_structureRead = false;
     }
 
     /* Items of an array that its bands show in a group's dataset. The dataset itself shows the items that all arrays
@@ -223,21 +196,18 @@ class ZSItems : public ZSDatasetPart
      * band. */
     enum zs_status WriteOwnItems(size_t source, const std::function<bool(const char *)> &isShown,
                                  struct zs_error *err);
-
-    /* Takes out of the XML of a side-car file what the store has. */
-    void DropStored(CPLXMLNode *tree)
-    {
-        KeepDomains();
-        zsDropStored(tree, m_fromStore.List(), m_domains);
-    }
-
-    bool IsPending() const override
+    bool IsPending() const
     {
         return m_isPending;
     }
-    enum zs_status Flush(struct zs_error *err) override;
-    void SetPublished() override;
+    /* Puts what was set into the store's pending documents. */
+    enum zs_status Flush(struct zs_error *err);
 };
+
+/* Adds the items of an index into a dimension: DIM_time_INDEX=0, DIM_time_VALUE=2024-05-01T00:00:00 ... Label and unit
+ * may be null. */
+void zsAddPosition(CPLStringList &items, const ZSView &view, size_t source, int dim, uint64_t index, const char *label,
+                   const char *unit);
 
 /* ---- Masks: arrays beside a raster's that mark valid pixels, as datasets of Byte whose bands are GDAL's
  * masks (dataset_masks.cpp) ---- */
@@ -253,14 +223,14 @@ struct ZSMask
     std::shared_ptr<ShardedZarrDataset> dataset;
 };
 
-class ZSMasks : public ZSDatasetPart
+class ZSMasks
 {
     ShardedZarrDataset &m_dataset;
     ZSView &m_view;
     bool m_isFound = false;
     std::vector<ZSMask> m_masks; /* of each array; read when first asked for */
     bool m_keepsLevels = false;
-    bool m_isAdded = false, m_isLost = false, m_isWhole = true;
+    bool m_isAdded = false;
 
     void Find();
     void FindOf(size_t source);
@@ -290,26 +260,17 @@ class ZSMasks : public ZSDatasetPart
     CPLErr MakeLevels(const char *resampling, const std::vector<int> &factors, CSLConstList options);
 
     CPLErr FlushPixels(bool atClosing);
-    /* A new mask is named by its arrays only when it is whole: else nothing is published. */
-    bool IsWhole() const
-    {
-        return m_isWhole;
-    }
     void Close()
     {
         m_masks.clear();
     }
 
-    /* Its documents are handed over when it is made. */
-    bool IsPending() const override
+    /* Whether there is a new one: its arrays name it at the next flush, if that stored its pixels. */
+    bool IsAdded() const
     {
         return m_isAdded;
     }
-    enum zs_status Flush(struct zs_error *) override
-    {
-        return ZS_OK;
-    }
-    void SetPublished() override
+    void SetPublished()
     {
         m_isAdded = false;
     }
@@ -334,14 +295,14 @@ class ZSOverviews
     std::vector<std::unique_ptr<ShardedZarrDataset>> m_levels; /* of the store */
     ZSOwned<struct zs_overviews> m_made{nullptr, zs_overviews_free}; /* outlives the levels that are being made: */
     std::vector<Level> m_begun; /* by ascending factors; none where they get no content */
-    size_t m_filled = 0; /* how many of these have their pixels, from the first on */
 
-    void Add(ZSArray &base, const struct zs_node *node, const ZSOpenOptions &options);
     enum zs_status Open(ZSArray &base, struct zs_error *err);
     void Find();
     void Forget();
 
   public:
+    size_t filled = 0; /* how many levels that were begun have their pixels, from the first on */
+
     ZSOverviews(ShardedZarrDataset &dataset, ZSView &view);
     ~ZSOverviews();
     ZSOverviews(const ZSOverviews &) = delete;
@@ -355,11 +316,6 @@ class ZSOverviews
     const std::vector<Level> &Begun() const
     {
         return m_begun;
-    }
-    /* Notes that the first ones have their pixels. */
-    void SetFilled(size_t count)
-    {
-        m_filled = count;
     }
     /* Replaces the overviews by levels of the given factors. The arrays of a group are done one after the other: after
      * a failure, some have new levels. */
@@ -397,8 +353,12 @@ class ZSPixels
     CPLErr ReplaceArray(const unsigned char *fill, const struct zs_blosc_settings *filter);
     /* Converts the elements of a window and writes them. */
     CPLErr Store(const struct zs_band_window &window, GDALDataType type);
-    /* Reads a window into a buffer of another size, taking the nearest pixels as GDAL does, as one plan rather than
-     * block by block. Returns false when GDAL must read: other resamplings, windows too large to hold. */
+    /* Reads or writes a window of as many pixels as the buffer has; with a progress function in strips, until it
+     * cancels. */
+    CPLErr MoveStrips(GDALRWFlag flag, const struct zs_band_window &window, GDALDataType type,
+                      const GDALRasterIOExtraArg *extra);
+    /* Reads a window into a buffer of another size, or one of fractions, taking the nearest pixels as GDAL does. Returns
+     * false when GDAL must read: other resamplings, windows too large to hold. */
     bool ReadNearest(const struct zs_band_window &window, int bufWidth, int bufHeight, GDALDataType type,
                      GDALRasterIOExtraArg *extra, CPLErr &result);
 
@@ -415,26 +375,10 @@ class ZSPixels
     /* Reads or writes a window of as many pixels as the buffer has. CE_Failure with CPLError emitted, as below. */
     CPLErr Read(const struct zs_band_window &window, GDALDataType type);
     CPLErr Write(const struct zs_band_window &window, GDALDataType type);
-    /* Like Read() and Write(); with a progress function in pieces, until it cancels. */
-    CPLErr Move(GDALRWFlag flag, const struct zs_band_window &window, GDALDataType type,
-                const GDALRasterIOExtraArg *extra);
-
-    /* Returns whether GDAL will read this window from an overview. */
-    bool IsForOverview(int x, int y, int width, int height, int bufWidth, int bufHeight, GDALRasterIOExtraArg *extra);
-    /* Reads from the overview that GDAL would take, all bands together. Returns false when GDAL would take none, or one
-     * that is not in the store. */
-    bool ReadOverview(int x, int y, int width, int height, void *data, int bufWidth, int bufHeight, GDALDataType type,
-                      int bandCount, BANDMAP_TYPE bands, GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace,
-                      GDALRasterIOExtraArg *extra, CPLErr &result);
-    /* Reads a window into a buffer of another size where this driver is quicker than GDAL. Returns false when GDAL must
-     * read, block by block: then the chunks of the window are in the cache, unless it is an overview's or in update
-     * mode. */
-    bool ReadResampled(const struct zs_band_window &window, int bufWidth, int bufHeight, GDALDataType type,
-                       GDALRasterIOExtraArg *extra, CPLErr &result);
-    /* Writes a window from a buffer of another size, the nearest pixels as GDAL does. GDAL itself would read blocks,
-     * and write them whole later: what other writers put there meanwhile would be lost. */
-    CPLErr WriteResampled(const struct zs_band_window &window, int bufWidth, int bufHeight, GDALDataType type,
-                          const GDALRasterIOExtraArg *extra);
+    /* What RasterIO() asks for, as one plan. Returns false when GDAL must read or write, block by block: then the
+     * chunks of a window to read are in the cache, unless it is in update mode. */
+    bool Move(GDALRWFlag flag, const struct zs_band_window &window, int bufWidth, int bufHeight, GDALDataType type,
+              GDALRasterIOExtraArg *extra, CPLErr &result);
     /* Loads the chunks of a window into the cache, for reads that come block by block. */
     CPLErr Prefetch(const struct zs_band_window &window);
     /* Finds the HEALPix cells of the pixels, if the view shows cells. */
@@ -459,10 +403,6 @@ class ZSPixels
         return result;
     }
 };
-
-/* Whether a buffer of the window's size takes its pixels one by one. Of a window of fractions GDAL's other drivers, but
- * for MEM, take those under the centres of the buffer's pixels, which may be others. */
-bool zsIsWhole(const struct zs_band_window &window, const GDALRasterIOExtraArg *extra);
 
 /* What waits for the end of a dataset (dataset.cpp). */
 struct ZSClosing

@@ -1,9 +1,10 @@
 /* Reads and writes windows of a dataset's bands. */
-#include "guarded.h"
+#include "dataset.h"
 
 #include <algorithm>
-#include <cmath>
+#include <numeric>
 
+#include "gdal/guard.h"
 #include "gdal/types.h"
 
 extern "C"
@@ -33,7 +34,7 @@ void ShardedZarrDataset::AddBands(size_t source)
     const GDALDataType type = m_role.isMask ? GDT_Byte : zsGDALType(info.data_type, info.item_size);
     const int before = m_view.Before(source);
     for (int b = static_cast<int>(m_view.Slices(source).count); b >= 1; b--)
-        SetBand(before + b, new ZSGuardedBand(this, before + b, type, blockWidth, blockHeight));
+        SetBand(before + b, new ShardedZarrRasterBand(this, before + b, type, blockWidth, blockHeight));
 }
 
 enum zs_status ZSPixels::PrepareCells(struct zs_error *err)
@@ -112,36 +113,23 @@ CPLErr ZSPixels::ReplaceArray(const unsigned char *fill, const struct zs_blosc_s
 
 /* ---- Windows ---- */
 
-/* Bytes that are asked of a remote store between two calls of a progress function. */
-constexpr uint64_t REMOTE_PIECE_BYTES = 16 << 20;
-
-/* The arrays that a window has bands of, each once. */
-static std::vector<size_t> sourcesOf(const struct zs_bands &bands, const struct zs_band_window &window)
+/* The conversion of elements for each array that a window has bands of: `make` gives its step, of which `steps` has
+ * one for each array. */
+template <class Step, class Make>
+static std::vector<struct zs_conversion> conversionsOf(const ZSView &view, const struct zs_band_window &window,
+                                                       std::vector<Step> &steps, zs_convert_fn function,
+                                                       const Make &make)
 {
-    if (bands.count == 1)
-        return {0};
-    std::vector<size_t> list;
+    std::vector<struct zs_conversion> list(view.sources.size());
+    steps.resize(list.size());
     for (size_t i = 0; i < window.band_count; i++)
     {
-        size_t source = 0;
-        uint64_t slice;
-        zs_band_find(&bands, window.bands[i], &source, &slice);
-        if (list.empty() || list.back() != source)
-            list.push_back(source);
+        const size_t source = view.SourceOf(window.bands[i]);
+        if (list[source].ctx != nullptr)
+            continue;
+        steps[source] = make(view.Info(source));
+        list[source] = {steps[source].IsIdentity() ? nullptr : function, &steps[source]};
     }
-    std::sort(list.begin(), list.end());
-    list.erase(std::unique(list.begin(), list.end()), list.end());
-    return list;
-}
-
-/* Sets the conversions of elements between `count` arrays and a buffer. */
-template <class T>
-static std::vector<struct zs_conversion> conversionsBy(size_t count, const std::vector<size_t> &sources,
-                                                       std::vector<T> &steps, zs_convert_fn function)
-{
-    std::vector<struct zs_conversion> list(count);
-    for (size_t i = 0; i < sources.size(); i++)
-        list[sources[i]] = {steps[i].IsIdentity() ? nullptr : function, &steps[i]};
     return list;
 }
 
@@ -149,11 +137,10 @@ CPLErr ZSPixels::Read(const struct zs_band_window &window, GDALDataType type)
 {
     if (Settle(nullptr, type) != CE_None)
         return CE_Failure;
-    const auto sources = sourcesOf(m_view.Bands(), window);
     std::vector<ZSConversion> steps;
-    for (const size_t i : sources)
-        steps.push_back({m_view.Info(i).data_type, m_view.Info(i).item_size, type});
-    auto conversions = conversionsBy(m_view.sources.size(), sources, steps, zsConvert);
+    auto conversions =
+        conversionsOf(m_view, window, steps, zsConvert, [type](const struct zs_array_info &info)
+                      { return ZSConversion{info.data_type, info.item_size, type}; });
     ZSMasking masking{&m_dataset.Role().validity, m_view.Info(0).data_type, m_view.Info(0).item_size, type};
     if (m_dataset.Role().isMask && !m_dataset.Role().validity.is_plain)
         conversions.assign(1, {zsConvertMask, &masking});
@@ -166,11 +153,9 @@ CPLErr ZSPixels::Read(const struct zs_band_window &window, GDALDataType type)
 
 CPLErr ZSPixels::Store(const struct zs_band_window &window, GDALDataType type)
 {
-    const auto sources = sourcesOf(m_view.Bands(), window);
     std::vector<ZSStoring> steps;
-    for (const size_t i : sources)
-        steps.push_back({type, m_view.Info(i).data_type, m_view.Info(i).item_size});
-    auto conversions = conversionsBy(m_view.sources.size(), sources, steps, zsStore);
+    auto conversions = conversionsOf(m_view, window, steps, zsStore, [type](const struct zs_array_info &info)
+                                     { return ZSStoring{type, info.data_type, info.item_size}; });
     ZSMasking masking{&m_dataset.Role().validity, m_view.Info(0).data_type, m_view.Info(0).item_size, type};
     if (m_dataset.Role().isMask)
         conversions.assign(1, {zsStoreMask, &masking});
@@ -207,35 +192,60 @@ CPLErr ZSPixels::Write(const struct zs_band_window &window, GDALDataType type)
     return CE_None;
 }
 
-/* Between two calls of a progress function whole rows of chunks are moved, so that none is met twice. */
-CPLErr ZSPixels::Move(GDALRWFlag flag, const struct zs_band_window &window, GDALDataType type,
-                      const GDALRasterIOExtraArg *extra)
+CPLErr ZSPixels::MoveStrips(GDALRWFlag flag, const struct zs_band_window &window, GDALDataType type,
+                            const GDALRasterIOExtraArg *extra)
 {
-    constexpr uint64_t MOST_PIECES = 32;
+    // Whole rows of chunks, so that none is met twice, and of a server so many that requests go side by side.
+    constexpr uint64_t MOST_STRIPS = 32, LEAST_BYTES = 16 << 20;
     if (extra == nullptr || extra->pfnProgress == nullptr)
         return flag == GF_Read ? Read(window, type) : Write(window, type);
-    // Requests go side by side within a piece.
-    const uint64_t line = std::max<uint64_t>(1, window.width * window.band_count * m_view.Info(0).item_size);
-    const uint64_t least = m_view.store->store->is_remote ? std::max<uint64_t>(1, REMOTE_PIECE_BYTES / line) : 1;
     int blockWidth = 0, blockHeight = 0;
     m_dataset.Band(window.bands[0]).GetBlockSize(&blockWidth, &blockHeight);
     const auto block = static_cast<uint64_t>(blockHeight);
+    const uint64_t line = std::max<uint64_t>(1, window.width * window.band_count * m_view.Info(0).item_size);
+    const uint64_t least = m_view.store->store->is_remote ? LEAST_BYTES / line : 1;
     const uint64_t rows =
-        zs_ceil_div_u64(std::max(least, zs_ceil_div_u64(window.height, MOST_PIECES)), block) * block;
-    struct zs_band_window piece = window;
-    for (uint64_t y = 0; y < window.height; y += piece.height)
+        zs_ceil_div_u64(std::max({least, zs_ceil_div_u64(window.height, MOST_STRIPS), uint64_t{1}}), block) * block;
+    struct zs_band_window strip = window;
+    for (uint64_t y = 0; y < window.height; y += strip.height)
     {
-        piece.y = window.y + y;
-        piece.height = std::min(window.height - y, rows - piece.y % rows);
-        piece.data = static_cast<char *>(window.data) + window.line_space * static_cast<ptrdiff_t>(y);
-        const CPLErr result = flag == GF_Read ? Read(piece, type) : Write(piece, type);
-        if (result != CE_None)
-            return result;
-        const double done = static_cast<double>(y + piece.height) / static_cast<double>(window.height);
+        strip.y = window.y + y;
+        strip.height = std::min(window.height - y, rows - strip.y % rows);
+        strip.data = static_cast<char *>(window.data) + window.line_space * static_cast<ptrdiff_t>(y);
+        if ((flag == GF_Read ? Read(strip, type) : Write(strip, type)) != CE_None)
+            return CE_Failure;
+        const double done = static_cast<double>(y + strip.height) / static_cast<double>(window.height);
         if (!extra->pfnProgress(done, "", extra->pProgressData))
             return zsRefuse(CPLE_UserInterrupt, "User terminated");
     }
     return CE_None;
+}
+
+bool ZSPixels::Move(GDALRWFlag flag, const struct zs_band_window &window, int bufWidth, int bufHeight,
+                    GDALDataType type, GDALRasterIOExtraArg *extra, CPLErr &result)
+{
+    const bool isSameSize = window.width == static_cast<uint64_t>(bufWidth) &&
+                            window.height == static_cast<uint64_t>(bufHeight);
+    const bool hasFractions = extra != nullptr && extra->bFloatingPointWindowValidity &&
+                              !(extra->dfXOff == static_cast<double>(window.x) &&
+                                extra->dfYOff == static_cast<double>(window.y) &&
+                                extra->dfXSize == static_cast<double>(window.width) &&
+                                extra->dfYSize == static_cast<double>(window.height));
+    if (flag == GF_Write && !isSameSize)
+        return false;
+    result = CE_None;
+    for (size_t i = 0; i < window.band_count && result == CE_None; i++)
+        result = m_dataset.Band(window.bands[i]).EmptyBlockCache();
+    if (result != CE_None)
+        return true;
+    if (isSameSize && (flag == GF_Write || !hasFractions))
+        result = MoveStrips(flag, window, type, extra);
+    else if (!ReadNearest(window, bufWidth, bufHeight, type, extra, result))
+    {
+        result = m_dataset.IsUpdate() ? CE_None : Prefetch(window);
+        return result != CE_None;
+    }
+    return true;
 }
 
 CPLErr ShardedZarrDataset::IRasterIO(GDALRWFlag flag, int x, int y, int width, int height, void *data, int bufWidth,
@@ -244,60 +254,19 @@ CPLErr ShardedZarrDataset::IRasterIO(GDALRWFlag flag, int x, int y, int width, i
                                      GDALRasterIOExtraArg *extra)
 {
     const auto window = zsBandWindow(x, y, width, height, data, bands, bandCount, pixelSpace, lineSpace, bandSpace);
-    const bool isSameSize =
-        width == bufWidth && height == bufHeight && (flag == GF_Write || zsIsWhole(window, extra));
-    for (int i = 0; i < bandCount && (isSameSize || flag == GF_Write); i++)
-    {
-        if (Band(bands[i]).EmptyBlockCache() != CE_None)
-            return CE_Failure;
-    }
-    if (isSameSize)
-        return pixels.Move(flag, window, type, extra);
-    if (flag == GF_Write)
-        return pixels.WriteResampled(window, bufWidth, bufHeight, type, extra);
-    CPLErr result = CE_None;
-    if (!IsUpdate() && bandCount > 1 &&
-        pixels.ReadOverview(x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands, pixelSpace,
-                              lineSpace, bandSpace, extra, result))
-        return result;
-    if (pixels.ReadResampled(window, bufWidth, bufHeight, type, extra, result))
-        return result;
-    return GDALPamDataset::IRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands,
-                                     pixelSpace, lineSpace, bandSpace, extra);
-}
-
-bool ZSPixels::IsForOverview(int x, int y, int width, int height, int bufWidth, int bufHeight,
-                             GDALRasterIOExtraArg *extra)
-{
-    if (m_dataset.Role().IsOverview() || m_dataset.GetRasterCount() == 0 || (bufWidth >= width && bufHeight >= height))
-        return false;
-    GDALRasterIOExtraArg copy; // the call changes its argument
-    INIT_RASTERIO_EXTRA_ARG(copy);
-    if (extra != nullptr)
-        copy = *extra;
-    return GDALBandGetBestOverviewLevel2(&m_dataset.Band(1), x, y, width, height, bufWidth, bufHeight, &copy) >= 0;
-}
-
-/* Reads all bands together, their chunks side by side: GDAL reads one band of its overview after the other. */
-bool ZSPixels::ReadOverview(int x, int y, int width, int height, void *data, int bufWidth, int bufHeight,
-                            GDALDataType type, int bandCount, BANDMAP_TYPE bands, GSpacing pixelSpace,
-                            GSpacing lineSpace, GSpacing bandSpace, GDALRasterIOExtraArg *extra, CPLErr &result)
-{
-    if (!IsForOverview(x, y, width, height, bufWidth, bufHeight, extra))
-        return false;
-    GDALRasterIOExtraArg inLevel;
-    INIT_RASTERIO_EXTRA_ARG(inLevel);
-    if (extra != nullptr)
-        inLevel = *extra;
-    // positions in the level are scaled, too
-    const int level =
-        GDALBandGetBestOverviewLevel2(&m_dataset.Band(1), x, y, width, height, bufWidth, bufHeight, &inLevel);
-    auto overview = dynamic_cast<ShardedZarrDataset *>(m_dataset.Band(1).GetOverview(level)->GetDataset());
-    if (overview == nullptr || overview->GetRasterCount() != m_dataset.GetRasterCount())
-        return false; // of a file beside the store
-    result = overview->RasterIO(GF_Read, x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands,
-                                pixelSpace, lineSpace, bandSpace, &inLevel);
-    return true;
+    return zsGuard(
+        [&]
+        {
+            CPLErr result = CE_None;
+            int isOfLevel = FALSE;
+            if (flag == GF_Read && (bufWidth < width || bufHeight < height))
+                result = TryOverviewRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, bandCount,
+                                             bands, pixelSpace, lineSpace, bandSpace, extra, &isOfLevel);
+            if (isOfLevel || pixels.Move(flag, window, bufWidth, bufHeight, type, extra, result))
+                return result;
+            return GDALPamDataset::IRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, bandCount,
+                                             bands, pixelSpace, lineSpace, bandSpace, extra);
+        });
 }
 
 /* Windows up to this size are read whole and then thinned out. */
@@ -323,26 +292,6 @@ static std::vector<int> nearestPixels(double offset, double length, int bufSize,
     return pixels;
 }
 
-/* Whether the pixels that GDAL takes, or computes, of n for a window of fractions are those from `first` on. */
-static bool areInTurn(double offset, double length, uint64_t first, uint64_t n, bool isNearest)
-{
-    if (!isNearest)
-        return offset == static_cast<double>(first) && length == static_cast<double>(n);
-    constexpr double EPS = 1e-10;
-    const double half = length / static_cast<double>(n) / 2;
-    return std::floor(offset + half + EPS) == static_cast<double>(first) &&
-           std::floor(offset + length - half + EPS) == static_cast<double>(first + n - 1);
-}
-
-bool zsIsWhole(const struct zs_band_window &window, const GDALRasterIOExtraArg *extra)
-{
-    if (extra == nullptr || !extra->bFloatingPointWindowValidity)
-        return true;
-    const bool isNearest = extra->eResampleAlg == GRIORA_NearestNeighbour;
-    return areInTurn(extra->dfXOff, extra->dfXSize, window.x, window.width, isNearest) &&
-           areInTurn(extra->dfYOff, extra->dfYSize, window.y, window.height, isNearest);
-}
-
 bool ZSPixels::ReadNearest(const struct zs_band_window &window, int bufWidth, int bufHeight, GDALDataType type,
                            GDALRasterIOExtraArg *extra, CPLErr &result)
 {
@@ -358,6 +307,11 @@ bool ZSPixels::ReadNearest(const struct zs_band_window &window, int bufWidth, in
     const auto rows = nearestPixels(exact ? extra->dfYOff : asDouble(window.y),
                                     exact ? extra->dfYSize : asDouble(window.height), bufHeight,
                                     m_dataset.GetRasterYSize(), whole.y, whole.height);
+    if (whole.width == columns.size() && whole.height == rows.size()) // each pixel once
+    {
+        result = MoveStrips(GF_Read, whole, type, extra);
+        return true;
+    }
     const uint64_t plane = item * whole.width * whole.height;
     if (plane > NEAREST_BYTES / window.band_count)
         return false;
@@ -366,7 +320,7 @@ bool ZSPixels::ReadNearest(const struct zs_band_window &window, int bufWidth, in
     whole.pixel_space = static_cast<ptrdiff_t>(item);
     whole.line_space = static_cast<ptrdiff_t>(item * whole.width);
     whole.band_space = static_cast<ptrdiff_t>(plane);
-    result = Move(GF_Read, whole, type, extra);
+    result = MoveStrips(GF_Read, whole, type, extra);
     for (size_t b = 0; b < window.band_count && result == CE_None; b++)
     {
         for (int row = 0; row < bufHeight; row++)
@@ -383,79 +337,6 @@ bool ZSPixels::ReadNearest(const struct zs_band_window &window, int bufWidth, in
         }
     }
     return true;
-}
-
-/* Source pixel of a buffer for each pixel of a window, as GDALRasterBand::IRasterIO() computes it for writing. */
-static std::vector<ptrdiff_t> nearestSources(double size, uint64_t count, int bufSize)
-{
-    const double step = size / bufSize;
-    std::vector<ptrdiff_t> sources(static_cast<size_t>(count));
-    for (size_t i = 0; i < sources.size(); i++)
-        sources[i] = std::min(static_cast<ptrdiff_t>(static_cast<double>(i) / step), ptrdiff_t{bufSize} - 1);
-    return sources;
-}
-
-CPLErr ZSPixels::WriteResampled(const struct zs_band_window &window, int bufWidth, int bufHeight, GDALDataType type,
-                                const GDALRasterIOExtraArg *extra)
-{
-    const auto item = static_cast<size_t>(GDALGetDataTypeSizeBytes(type));
-    const bool exact = extra != nullptr && extra->bFloatingPointWindowValidity;
-    const auto columns =
-        nearestSources(exact ? extra->dfXSize : static_cast<double>(window.width), window.width, bufWidth);
-    const auto rows =
-        nearestSources(exact ? extra->dfYSize : static_cast<double>(window.height), window.height, bufHeight);
-    int blockWidth = 0, blockHeight = 0;
-    m_dataset.Band(window.bands[0]).GetBlockSize(&blockWidth, &blockHeight);
-    // rows of chunks, so that none is met twice, unless one takes too much memory
-    const auto line = static_cast<uint64_t>(item) * window.width, block = static_cast<uint64_t>(blockHeight);
-    const uint64_t fit = std::max<uint64_t>(1, NEAREST_BYTES / line);
-    const uint64_t most = fit >= block ? fit / block * block : fit;
-    std::vector<unsigned char> pixels(static_cast<size_t>(line * std::min(most, window.height)));
-    struct zs_band_window piece = window;
-    piece.band_count = 1;
-    piece.data = pixels.data();
-    piece.pixel_space = static_cast<ptrdiff_t>(item);
-    piece.line_space = static_cast<ptrdiff_t>(line);
-    for (uint64_t y = 0; y < window.height; y += piece.height)
-    {
-        piece.y = window.y + y;
-        piece.height = std::min(window.height - y, most - piece.y % most);
-        for (size_t b = 0; b < window.band_count; b++)
-        {
-            unsigned char *to = pixels.data();
-            for (uint64_t row = y; row < y + piece.height; row++)
-            {
-                const auto from = static_cast<const char *>(window.data) +
-                                  window.band_space * static_cast<ptrdiff_t>(b) +
-                                  window.line_space * rows[static_cast<size_t>(row)];
-                for (const ptrdiff_t column : columns)
-                {
-                    memcpy(to, from + window.pixel_space * column, item);
-                    to += item;
-                }
-            }
-            piece.bands = window.bands + b;
-            if (Write(piece, type) != CE_None)
-                return CE_Failure;
-        }
-        const double done = static_cast<double>(y + piece.height) / static_cast<double>(window.height);
-        if (extra != nullptr && extra->pfnProgress != nullptr && !extra->pfnProgress(done, "", extra->pProgressData))
-            return zsRefuse(CPLE_UserInterrupt, "User terminated");
-    }
-    return CE_None;
-}
-
-bool ZSPixels::ReadResampled(const struct zs_band_window &window, int bufWidth, int bufHeight, GDALDataType type,
-                             GDALRasterIOExtraArg *extra, CPLErr &result)
-{
-    if (m_dataset.IsUpdate() ||
-        IsForOverview(static_cast<int>(window.x), static_cast<int>(window.y), static_cast<int>(window.width),
-                      static_cast<int>(window.height), bufWidth, bufHeight, extra))
-        return false;
-    if (ReadNearest(window, bufWidth, bufHeight, type, extra, result))
-        return true;
-    result = Prefetch(window);
-    return result != CE_None;
 }
 
 CPLErr ZSPixels::Prefetch(const struct zs_band_window &window)
@@ -480,12 +361,11 @@ CPLErr ZSPixels::Prefetch(const struct zs_band_window &window)
 CPLErr ShardedZarrDataset::AdviseRead(int x, int y, int width, int height, int bufWidth, int bufHeight, GDALDataType,
                                       int bandCount, int *bandList, ZSCreateOptions)
 {
-    const bool areAll = bandList == nullptr || bandCount <= 0;
-    std::vector<int> bands(static_cast<size_t>(areAll ? nBands : bandCount));
-    for (size_t i = 0; i < bands.size(); i++)
-        bands[i] = areAll ? static_cast<int>(i) + 1 : bandList[i];
-    if (IsUpdate() || pixels.IsForOverview(x, y, width, height, bufWidth, bufHeight, nullptr))
+    std::vector<int> all(bandList == nullptr || bandCount <= 0 ? static_cast<size_t>(nBands) : 0);
+    std::iota(all.begin(), all.end(), 1);
+    if (IsUpdate() || bufWidth < width || bufHeight < height) // an overview may be read
         return CE_None;
-    const auto count = static_cast<int>(bands.size());
-    return pixels.Prefetch(zsBandWindow(x, y, width, height, nullptr, bands.data(), count, 0, 0, 0));
+    const auto window = all.empty() ? zsBandWindow(x, y, width, height, nullptr, bandList, bandCount, 0, 0, 0)
+                                    : zsBandWindow(x, y, width, height, nullptr, all.data(), nBands, 0, 0, 0);
+    return zsGuard([&] { return pixels.Prefetch(window); });
 }

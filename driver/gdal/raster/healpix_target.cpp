@@ -12,17 +12,7 @@ extern "C"
 
 /* ---- The plane ---- */
 
-/* Whether a word of a PROJ string only names the plane of HEALPix; the ellipsoid is compared in another way. */
-static bool isOfPlane(const std::string &word)
-{
-    static const char *const plain[] = {"+proj=healpix", "+rot_xy=45", "+lon_0=0", "+x_0=0", "+y_0=0",
-                                        "+units=m",      "+no_defs",   "+type=crs", "+wktext"};
-    static const char *const figures[] = {"+datum=", "+ellps=", "+a=", "+b=", "+rf=", "+f=", "+R=", "+towgs84="};
-    const auto begins = [&word](const char *figure) { return word.compare(0, strlen(figure), figure) == 0; };
-    return std::find(std::begin(plain), std::end(plain), word) != std::end(plain) ||
-           std::any_of(std::begin(figures), std::end(figures), begins);
-}
-
+/* The ellipsoid is compared in another way. */
 static bool isPlaneOfCells(const OGRSpatialReference &srs)
 {
     char *text = nullptr;
@@ -30,10 +20,10 @@ static bool isPlaneOfCells(const OGRSpatialReference &srs)
     const bool isKnown = srs.exportToProj4(&text) == OGRERR_NONE && text != nullptr;
     const CPLStringList words(CSLTokenizeString(isKnown ? text : ""));
     CPLFree(text);
-    bool isPlane = words.FindString("+proj=healpix") >= 0 && words.FindString("+rot_xy=45") >= 0;
-    for (int i = 0; i < words.size(); i++)
-        isPlane = isPlane && isOfPlane(words[i]);
-    return isPlane;
+    const auto is = [&words](const char *name, const char *value, const char *usual)
+    { return EQUAL(words.FetchNameValueDef(name, usual), value); };
+    return is("+proj", "healpix", "") && is("+rot_xy", "45", "") && is("+lon_0", "0", "0") && is("+x_0", "0", "0") &&
+           is("+y_0", "0", "0") && is("+units", "m", "m") && words.FetchNameValue("+pm") == nullptr;
 }
 
 struct zs_healpix zsHealpixTarget(int order, const OGRSpatialReference *srs, bool *isPlane)

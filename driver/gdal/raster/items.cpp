@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <unordered_map>
-#include <unordered_set>
-#include <utility>
 #include <vector>
 
 #include "gdal/handles.h"
@@ -51,31 +48,20 @@ const char *zsItemValueInAnyCase(CSLConstList items, const char *name)
 
 void zsSetItem(CPLStringList &items, const char *name, const char *value)
 {
-    const std::string wanted = std::string(name) + "=" + (value != nullptr ? value : "");
-    CPLStringList changed;
-    bool isSet = value == nullptr;
-    for (int i = 0; i < items.size(); i++)
+    const int at = find(items.List(), name);
+    const std::string item = std::string(name) + "=" + (value != nullptr ? value : "");
+    if (at < 0 && value != nullptr)
+        items.AddString(item.c_str());
+    else if (at >= 0)
     {
-        if (!isNamed(items[i], name))
-            changed.AddString(items[i]);
-        else if (!isSet)
-            changed.AddString(wanted.c_str());
-        isSet = isSet || isNamed(items[i], name);
+        char **list = CSLRemoveStrings(items.StealList(), at, 1, nullptr);
+        items.Assign(value != nullptr ? CSLInsertString(list, at, item.c_str()) : list);
     }
-    if (!isSet)
-        changed.AddString(wanted.c_str());
-    items = std::move(changed);
 }
 
 /* Items of values in units of a scale that is beside them. */
 static const char *const STORED_VALUES[] = {"valid_range", "valid_min",  "valid_max",
                                             "actual_range", "_FillValue", "missing_value"};
-
-bool zsIsItemOfStored(const char *item)
-{
-    return std::any_of(std::begin(STORED_VALUES), std::end(STORED_VALUES),
-                       [item](const char *name) { return isNamed(item, name); });
-}
 
 void zsDropScaleItems(CPLStringList &items, const std::string &prefix, bool isScaled)
 {
@@ -94,108 +80,27 @@ void zsDropScaleItems(CPLStringList &items, const std::string &prefix, bool isSc
 
 CPLStringList zsMergeItems(CSLConstList base, CSLConstList over)
 {
-    std::unordered_map<std::string, const char *> pending;
-    CPLStringList merged;
-    for (int i = 0; over != nullptr && over[i] != nullptr; i++)
-        pending[zsItemName(over[i])] = over[i];
-    for (int i = 0; base != nullptr && base[i] != nullptr; i++)
-    {
-        const auto replaced = pending.find(zsItemName(base[i]));
-        if (replaced == pending.end())
-            merged.AddString(base[i]);
-        else if (replaced->second != nullptr)
-            merged.AddString(std::exchange(replaced->second, nullptr));
-    }
+    CPLStringList merged(CSLDuplicate(const_cast<char **>(base)));
     for (int i = 0; over != nullptr && over[i] != nullptr; i++)
     {
-        if (pending[zsItemName(over[i])] == over[i])
+        const char *end = over[i] + strcspn(over[i], "=");
+        if (*end == '=')
+            zsSetItem(merged, zsItemName(over[i]).c_str(), end + 1);
+        else
             merged.AddString(over[i]);
     }
     return merged;
 }
 
-bool zsHasItem(CSLConstList items, const char *item)
-{
-    for (int i = 0; items != nullptr && items[i] != nullptr; i++)
-    {
-        if (strcmp(items[i], item) == 0)
-            return true;
-    }
-    return false;
-}
-
 CPLStringList zsItemsNotIn(CSLConstList items, CSLConstList other)
 {
-    std::unordered_set<std::string> there;
     CPLStringList found;
-    for (int i = 0; other != nullptr && other[i] != nullptr; i++)
-        there.insert(other[i]);
     for (int i = 0; items != nullptr && items[i] != nullptr; i++)
     {
-        if (there.count(items[i]) == 0)
+        if (CSLFindStringCaseSensitive(other, items[i]) < 0)
             found.AddString(items[i]);
     }
     return found;
-}
-
-bool zsIsItemMistaken(GDALMajorObject &object, const char *name, const char *domain)
-{
-    const auto items = object.GDALMajorObject::GetMetadata(domain);
-    const size_t length = strlen(name);
-    for (int i = 0; items != nullptr && items[i] != nullptr; i++)
-    {
-        if (EQUALN(items[i], name, length) && (items[i][length] == '=' || items[i][length] == ':') &&
-            !isNamed(items[i], name))
-            return true;
-    }
-    return false;
-}
-
-CPLStringList zsItemsWith(GDALMajorObject &object, const char *name, const char *value, const char *domain)
-{
-    CPLStringList items(CSLDuplicate(object.GDALMajorObject::GetMetadata(domain)));
-    zsSetItem(items, name, value);
-    return items;
-}
-
-/* ---- Side-car files ---- */
-
-void zsDropStored(CPLXMLNode *tree, CSLConstList items, const struct zs_domains &domains)
-{
-    std::unordered_set<std::string> stored;
-    const auto isStored = [&](const CPLXMLNode *node) {
-        return EQUAL(node->pszValue, "MDI") &&
-               stored.count(CPLGetXMLValue(node, "key", "") + std::string("=") + CPLGetXMLValue(node, nullptr, "")) > 0;
-    };
-    for (int i = 0; items != nullptr && items[i] != nullptr; i++)
-    {
-        char *name = nullptr;
-        const char *value = CPLParseNameValue(items[i], &name); // which ends a name at a colon, too
-        if (name != nullptr)
-            stored.insert(name + std::string("=") + value);
-        CPLFree(name);
-    }
-    for (CPLXMLNode *list = tree != nullptr ? tree->psChild : nullptr, *next; list != nullptr; list = next)
-    {
-        next = list->psNext;
-        const char *domain = CPLGetXMLValue(list, "domain", "");
-        bool isGone = list->eType == CXT_Element && EQUAL(list->pszValue, "Metadata");
-        if (isGone && domain[0] == '\0')
-        {
-            for (CPLXMLNode *item = list->psChild, *after; item != nullptr; item = after)
-            {
-                after = item->psNext;
-                if (isStored(item) && CPLRemoveXMLChild(list, item))
-                    CPLDestroyXMLNode(item);
-            }
-            isGone = list->psChild == nullptr;
-        }
-        else if (isGone)
-            isGone = std::any_of(domains.list, domains.list + domains.count,
-                                 [domain](const struct zs_domain &d) { return EQUAL(d.name, domain); });
-        if (isGone && CPLRemoveXMLChild(tree, list))
-            CPLDestroyXMLNode(list);
-    }
 }
 
 /* ---- Domains ---- */
@@ -235,12 +140,39 @@ struct zs_domains zsDomainsOf(GDALMajorObject &object)
     return found;
 }
 
-void zsAddDomains(GDALMajorObject &object, const struct zs_domains &domains)
+/* ---- What is shown ---- */
+
+void ZSShownMetadata::Show(const char *domain, CSLConstList stored, CSLConstList beside)
+{
+    CPLStringList list = zsMergeItems(stored, beside);
+    m_lists.SetMetadata(list.List(), domain);
+}
+
+void ZSShownMetadata::Show(const struct zs_domains &domains, GDALMajorObject &beside)
 {
     for (size_t i = 0; i < domains.count; i++)
     {
         const struct zs_domain &d = domains.list[i];
-        if (zsIsStoredDomain(d.name) && object.GDALMajorObject::GetMetadata(d.name) == nullptr)
-            object.GDALMajorObject::SetMetadata(d.items, d.name);
+        const auto over = beside.GDALMajorObject::GetMetadata(d.name);
+        if (zsIsStoredDomain(d.name) && Get(d.name) == nullptr && over == nullptr)
+            m_lists.SetMetadata(d.items, d.name);
     }
+    const CPLStringList others(beside.GDALMajorObject::GetMetadataDomainList());
+    for (int i = 0; i < others.size(); i++)
+    {
+        if (zsIsStoredDomain(others[i]))
+            m_lists.SetMetadata(beside.GDALMajorObject::GetMetadata(others[i]), others[i]);
+    }
+}
+
+char **ZSShownMetadata::Names(char **beside)
+{
+    CPLStringList names(beside);
+    const CSLConstList shown = m_lists.GetDomainList();
+    for (int i = 0; shown != nullptr && shown[i] != nullptr; i++)
+    {
+        if (names.FindString(shown[i]) < 0 && (*shown[i] == '\0' || Get(shown[i]) != nullptr))
+            names.AddString(shown[i]);
+    }
+    return names.StealList();
 }

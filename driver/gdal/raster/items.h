@@ -1,6 +1,8 @@
-/* gdal/raster/items.h: items of metadata, "NAME=VALUE". A name ends at the first '=', and names are compared byte
- * for byte, as those of attributes are: "eo:cloud_cover" is a name, and "Title" another than "title". GDAL's functions
- * on lists (CSLMerge(), SetNameValue() ...) split at ':' too and ignore case: for options, not for these. */
+/* gdal/raster/items.h: items of metadata, "NAME=VALUE", and their domains, in lists of GDAL's.
+ *
+ * A name ends at the first '=', and names are compared byte for byte, as those of attributes are: "eo:cloud_cover" is a
+ * name, and "Title" another than "title". GDAL's functions on lists (CSLMerge(), SetNameValue() ...) split at ':' too and
+ * ignore case: for options, not for these. */
 #pragma once
 
 #include <string>
@@ -27,22 +29,12 @@ void zsSetItem(CPLStringList &items, const char *name, const char *value);
  * the pixels (gdal_translate -unscale of netCDF): readers would apply it again. Items of values in units of an applied
  * scale (valid_min, _FillValue ...) go with them. */
 void zsDropScaleItems(CPLStringList &items, const std::string &prefix, bool isScaled);
-/* Whether an item is one of the latter. */
-bool zsIsItemOfStored(const char *item);
 
 /* The items of `base`, those of `over` instead of those with the same name. */
 CPLStringList zsMergeItems(CSLConstList base, CSLConstList over);
 
-/* Whether a list has the item as it is. */
-bool zsHasItem(CSLConstList items, const char *item);
-
 /* The items of a list that are not, as they are, in the other. */
 CPLStringList zsItemsNotIn(CSLConstList items, CSLConstList other);
-
-/* Whether GDAL's SetMetadataItem() would confuse the item with one of another name: then all items are set at once. */
-bool zsIsItemMistaken(GDALMajorObject &object, const char *name, const char *domain);
-/* The object's items with that one set. */
-CPLStringList zsItemsWith(GDALMajorObject &object, const char *name, const char *value, const char *domain);
 
 /* ---- Domains ---- */
 
@@ -60,8 +52,37 @@ bool zsIsLostDomain(const char *domain);
 
 /* The domains of a data set or band that a store keeps; release with zs_domains_clear(). */
 struct zs_domains zsDomainsOf(GDALMajorObject &object);
-/* Gives it those of which it has none yet. */
-void zsAddDomains(GDALMajorObject &object, const struct zs_domains &domains);
 
-/* Takes out of the XML of a side-car file what the store has. */
-void zsDropStored(CPLXMLNode *tree, CSLConstList items, const struct zs_domains &domains);
+/* The metadata that a dataset or a band shows: those of the store, and over them those of a side-car file, which alone
+ * are in the object itself, so that GDAL does not save the others beside the store. */
+class ZSShownMetadata
+{
+    GDALMultiDomainMetadata m_lists;
+
+  public:
+    /* Shows a list of the store; `beside` are the object's items of that domain. */
+    void Show(const char *domain, CSLConstList stored, CSLConstList beside);
+    /* Shows the domains that a store keeps. */
+    void Show(const struct zs_domains &domains, GDALMajorObject &beside);
+    /* The names of all domains, the object's, which become the caller's, and those that are shown. */
+    char **Names(char **beside);
+
+    ZSMetadata Get(const char *domain = "")
+    {
+        return m_lists.GetMetadata(domain != nullptr ? domain : "");
+    }
+    const char *Item(const char *name, const char *domain = "")
+    {
+        return zsItemValueInAnyCase(Get(domain), name);
+    }
+    void Set(ZSMetadataArg metadata, const char *domain)
+    {
+        m_lists.SetMetadata(metadata, domain != nullptr ? domain : "");
+    }
+    void SetItem(const char *name, const char *value, const char *domain)
+    {
+        CPLStringList list(CSLDuplicate(const_cast<char **>(Get(domain))));
+        zsSetItem(list, name, value);
+        Set(list.List(), domain);
+    }
+};

@@ -24,24 +24,23 @@ namespace
 class ShardedZarrContainer final : public GDALDataset
 {
     CPLStringList m_subdatasets;
-    std::shared_ptr<ZSStore> m_store;
+    const std::string m_entry; /* the document of the store; "" where nothing is to be deleted by its list of files */
 
   public:
     /* With the metadata of `group`, if it is not null. */
-    ShardedZarrContainer(const std::shared_ptr<ZSStore> &store, const struct zs_node *group);
+    ShardedZarrContainer(const ZSStore &store, const struct zs_node *group);
     void Add(const std::string &name, const std::string &description);
-    char **GetFileList() override;
-    char **GetMetadataDomainList() override;
-    ZSMetadata GetMetadata(const char *domain = "") override;
-
-  protected:
-    CPLErr IBuildOverviews(const char *, int, const int *, int, const int *, GDALProgressFunc, void *,
-                           CSLConstList) override;
+    /* Shows what was added. Where the list was cut, it says so: of `all`, the others open as `how`. */
+    void Show(uint64_t all, const std::string &how);
+    char **GetFileList() override
+    {
+        return m_entry.empty() ? nullptr : CSLAddString(nullptr, m_entry.c_str());
+    }
 };
 } // namespace
 
-ShardedZarrContainer::ShardedZarrContainer(const std::shared_ptr<ZSStore> &store, const struct zs_node *group)
-    : m_store(store)
+ShardedZarrContainer::ShardedZarrContainer(const ZSStore &store, const struct zs_node *group)
+    : m_entry(store.store->is_snapshot ? "" : store.Entry())
 {
     nRasterXSize = 512; // as GDAL's other containers have
     nRasterYSize = 512;
@@ -62,50 +61,15 @@ void ShardedZarrContainer::Add(const std::string &name, const std::string &descr
     m_subdatasets.AddString((key + "_DESC=" + description).c_str());
 }
 
-char **ShardedZarrContainer::GetFileList()
+void ShardedZarrContainer::Show(uint64_t all, const std::string &how)
 {
-    if (m_store->store->is_snapshot)
-        return nullptr; // as of a ShardedZarrDataset
-    const std::string document = m_store->Entry(), sideCar = document + ".aux.xml";
-    CPLStringList files;
-    files.AddString(document.c_str());
-    if (!m_store->store->is_remote && zsExists(sideCar))
-        files.AddString(sideCar.c_str());
-    return files.StealList();
-}
-
-char **ShardedZarrContainer::GetMetadataDomainList()
-{
-    return BuildMetadataDomainList(GDALDataset::GetMetadataDomainList(), TRUE, "SUBDATASETS", nullptr);
-}
-
-ZSMetadata ShardedZarrContainer::GetMetadata(const char *domain)
-{
-    if (domain != nullptr && EQUAL(domain, "SUBDATASETS"))
-        return m_subdatasets.List();
-    return GDALDataset::GetMetadata(domain);
-}
-
-CPLErr ShardedZarrContainer::IBuildOverviews(const char *, int, const int *, int, const int *, GDALProgressFunc, void *,
-                                             CSLConstList)
-{
-    constexpr int MOST = 10;
-    std::string names;
-    for (int i = 0; i < m_subdatasets.size() && i < 2 * MOST; i += 2)
-        names += (i > 0 ? ", " : "") + std::string(CPLParseNameValue(m_subdatasets[i], nullptr));
-    return zsRefuse(CPLE_NotSupported, "%s: expected one raster, found several: %s%s",
-                    zsShown(GetDescription()).c_str(), names.c_str(), m_subdatasets.size() > 2 * MOST ? " ..." : "");
-}
-
-/* Where a list is cut, adds how many entries there are and how the others are opened. */
-static void tellOthers(ShardedZarrContainer &container, uint64_t all, const std::string &how)
-{
+    SetMetadata(m_subdatasets.List(), "SUBDATASETS");
     if (all <= MOST_LISTED)
         return;
     const std::string number = all == UINT64_MAX ? "more than 1e19" : std::to_string(all);
-    container.SetMetadataItem(
-        "SUBDATASETS_LISTED",
-        ("the first " + std::to_string(MOST_LISTED) + " of " + number + "; the others open as " + how).c_str());
+    SetMetadataItem("SUBDATASETS_LISTED",
+                    ("the first " + std::to_string(MOST_LISTED) + " of " + number + "; the others open as " + how)
+                        .c_str());
 }
 
 /* ---- An array in a list ---- */
@@ -124,51 +88,10 @@ static std::string shapeText(const struct zs_node *node, const struct zs_slices 
     return "[" + s + "]";
 }
 
-/* The label of one element of a dimension that is a time, a whole day without the hour; "" for what is none, or cannot
- * be read. */
-static std::string timeAt(const ZSStore &store, const struct zs_node *node, int dim, uint64_t at)
-{
-    static const char MIDNIGHT[] = "T00:00:00";
-    struct zs_labels labels = {};
-    struct zs_error ignored;
-    if (zs_labels_read(store.hierarchy, node, dim, at, 1, &labels, &ignored) != ZS_OK)
-        return "";
-    const ZSOwned<struct zs_labels> cleared(&labels, zs_labels_clear);
-    std::string text = labels.values != nullptr ? labels.values[0] : "";
-    if (!zsIsTime(text))
-        return "";
-    if (zsEndsWith(text, MIDNIGHT))
-        text.resize(text.size() - strlen(MIDNIGHT));
-    return text;
-}
-
-/* ", time 2026-05-01..2026-05-30" of each dimension that is a time. */
-static std::string timesText(const ZSStore &store, const struct zs_node *node)
-{
-    std::string s;
-    struct zs_axes axes;
-    struct zs_error ignored;
-    if (zs_axes_find(store.hierarchy, node, nullptr, nullptr, &axes, &ignored) != ZS_OK)
-        return s;
-    for (int d = 0; d < node->array->ndim; d++)
-    {
-        const uint64_t n = node->array->shape[d];
-        const char *name = zs_dimension_name(node, d);
-        const std::string first =
-            d != axes.x && d != axes.y && n > 0 && name != nullptr ? timeAt(store, node, d, 0) : "";
-        const std::string last = !first.empty() && n > 1 ? timeAt(store, node, d, n - 1) : "";
-        if (!first.empty())
-            s += std::string(", ") + name + " " + first + (last.empty() ? "" : ".." + last);
-    }
-    return s;
-}
-
-/* "[720x600x600] 2 metre temperature (K) (Float32), time 2026-05-01..2026-05-30", as far as it is known. With `times`
- * the coordinates of the extra dimensions are looked at. With `slices`, the shape is that of these: of each dimension
- * in which they differ, and of the raster. In a list it follows the name and " - ": QGIS calls a layer by what is
- * before that. */
-static std::string describe(const ZSStore &store, const struct zs_node *node, bool times,
-                            const struct zs_slices *slices = nullptr)
+/* "[720x600x600] 2 metre temperature (K) (Float32)", as far as it is known. With `slices`, the shape is that of these: of
+ * each dimension in which they differ, and of the raster. In a list it follows the name and " - ": QGIS calls a layer by
+ * what is before that. */
+static std::string describe(const struct zs_node *node, const struct zs_slices *slices = nullptr)
 {
     const GDALDataType type = zsGDALType(node->array->dtype.type, node->array->dtype.size);
     const std::string typeName = type == GDT_Unknown ? node->array->dtype.name : GDALGetDataTypeName(type);
@@ -181,7 +104,7 @@ static std::string describe(const ZSStore &store, const struct zs_node *node, bo
         s += properties.description != nullptr ? std::string(" ") + properties.description : "";
         s += properties.unit != nullptr ? std::string(" (") + properties.unit + ")" : "";
     }
-    return s + " (" + typeName + ")" + (times && !store.store->is_remote ? timesText(store, node) : "");
+    return s + " (" + typeName + ")";
 }
 
 /* ---- Slices ---- */
@@ -223,9 +146,9 @@ static std::unique_ptr<GDALDataset> listSlices(const std::shared_ptr<ZSStore> &s
         std::copy(slices.sizes + 1, slices.sizes + slices.dim_count, rest.sizes);
         labels = labelsOf(*store, node, slices);
     }
-    auto container = std::make_unique<ShardedZarrContainer>(store, nullptr);
+    auto container = std::make_unique<ShardedZarrContainer>(*store, nullptr);
     std::vector<uint64_t> position(static_cast<size_t>(listed.dim_count));
-    const auto description = describe(*store, node, false, isEach ? nullptr : &rest);
+    const auto description = describe(node, isEach ? nullptr : &rest);
     const auto name = connection.SubdatasetName(node->path);
     for (uint64_t n = 0; n < std::min(listed.count, MOST_LISTED); n++)
     {
@@ -238,7 +161,7 @@ static std::unique_ptr<GDALDataset> listSlices(const std::shared_ptr<ZSStore> &s
                                : std::string();
         container->Add(name + slice, node->path + slice + label + " - " + description);
     }
-    tellOthers(*container, listed.count, name + (isEach ? ":i:j" : ":i"));
+    container->Show(listed.count, name + (isEach ? ":i:j" : ":i"));
     return container;
 }
 
@@ -275,9 +198,6 @@ struct Found
 };
 } // namespace
 
-/* Lists of more arrays show no times: each costs a request for a coordinate variable. */
-constexpr size_t MOST_TIMES = 64;
-
 /* Title of a group in a list, which QGIS gives to the layer. */
 static std::string titleOf(const ZSConnection &connection, const struct zs_node *group)
 {
@@ -302,7 +222,7 @@ static void addMasks(const ZSStore &store, const ZSConnection &connection, const
             continue;
         masks.push_back(mask.node);
         container.Add(connection.SubdatasetName(mask.node->path),
-                      std::string(mask.node->path) + " - " + describe(store, mask.node, false) + ", a mask");
+                      std::string(mask.node->path) + " - " + describe(mask.node) + ", a mask");
     }
 }
 
@@ -313,7 +233,7 @@ static std::unique_ptr<ShardedZarrContainer> listAll(const std::shared_ptr<ZSSto
                                                      const Found &found,
                                                      const struct zs_raster_group *broken = nullptr)
 {
-    auto container = std::make_unique<ShardedZarrContainer>(store, group);
+    auto container = std::make_unique<ShardedZarrContainer>(*store, group);
     std::set<const struct zs_node *> bands;
     for (const auto &g : found.groups)
     {
@@ -330,10 +250,10 @@ static std::unique_ptr<ShardedZarrContainer> listAll(const std::shared_ptr<ZSSto
             continue;
         container->Add(connection.SubdatasetName(node->path),
                        std::string(node->path) + " - " +
-                           (i < found.count ? describe(*store, node, found.count <= MOST_TIMES)
-                                            : "cannot be read: " + whyUnreadable(node)));
+                           (i < found.count ? describe(node) : "cannot be read: " + whyUnreadable(node)));
     }
     addMasks(*store, connection, found, *container);
+    container->Show(0, "");
     return container;
 }
 
