@@ -14,7 +14,6 @@ import support
 from support import assert_pixels, as_raster, error_of, held_band, read_all, warnings_of
 import webserver
 
-DRIVER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "driver")
 SHAPE, SHARD, CHUNK = (64, 64), (32, 32), (8, 8)
 VALUES = counting(SHAPE) + 1
 EXPECTED = as_raster(VALUES, "uint16")
@@ -37,26 +36,6 @@ def open_array(path):
 def by_option(server, path):
     """The name that is read through GDAL's own files."""
     return "/vsicurl?use_head=no&url=" + urllib.parse.quote("http://%s/%s" % (server.host, path), safe="")
-
-
-# --------------------------------------------------------------------------------------------- statuses are numbers
-
-BY_TEXT = re.compile(r"\b(?:strstr|strcasestr|strn?cmp|strn?casecmp|EQUALN?|STARTS_WITH(?:_CI)?|sscanf|find)\s*\("
-                     r"[^;{]*?(?:ErrorMsg\(\)|\bmessage\b(?! \+)|pszErrBuf|strerror)"
-                     r"|\b(?:message|ErrorMsg\(\)\)?)\.r?find\(", re.IGNORECASE)
-ONLY_SAID = {"status.c", "validate.c"}  # what is said is cut or left out by its text; nothing else follows from it
-THE_STATUS = ["http.c: sscanf(result->pszErrBuf"]  # where GDAL's client has it, and nowhere else
-
-
-def test_no_decision_is_made_from_the_text_of_a_message():
-    found = []
-    for folder, _, files in os.walk(DRIVER):
-        for name in sorted(set(files) - ONLY_SAID):
-            if name.endswith((".c", ".cpp", ".h")):
-                with open(os.path.join(folder, name)) as file:
-                    text = file.read()
-                found += ["%s: %s" % (name, " ".join(match.group().split())) for match in BY_TEXT.finditer(text)]
-    assert found == THE_STATUS
 
 
 @pytest.mark.parametrize("name", [by_option, lambda server, path: server.vsi(path)], ids=["by GDAL's files", "plain"])
@@ -252,23 +231,6 @@ def test_no_array_is_made_where_listing_its_chunks_alone_fails(s3, make, leftove
     fail_below(s3, "nothing", status)
     make("new")
     assert s3.objects.get("bucket/g.zarr/" + leftover) != b"leftover" and s3.objects != before
-
-
-def test_a_prefix_is_empty_where_the_nearest_listing_above_it_does_not_have_it(s3):
-    s3.objects["bucket/a/other"] = b"x"
-    s3.fault = lambda method, key, query: 403 if is_listing(query) and "prefix" not in query else None
-    source = gdal.GetDriverByName("MEM").Create("", 8, 8)
-    gdal.GetDriverByName("ShardedZarr").CreateCopy("/vsis3/bucket/a/new/g.zarr", source).FlushCache()
-    assert "bucket/a/new/g.zarr/zarr.json" in s3.objects
-
-
-def test_server_without_listings_is_read_but_a_failing_listing_is_an_error(tmp_path, server):
-    write_store(tmp_path / "s.zarr" / "a")
-    (tmp_path / "s.zarr" / "zarr.json").write_text('{"zarr_format": 3, "node_type": "group", "attributes": {}}')
-    assert not group(server.vsi("s.zarr")).GetMDArrayNames()
-    gdal.VSICurlClearCache()
-    server.faults["s.zarr/"] = 503
-    assert "cannot be listed" in error_of(lambda: group(server.vsi("s.zarr")).GetMDArrayNames())
 
 
 # ----------------------------------------------------------------------------------------------------------- removing

@@ -4,7 +4,6 @@ import json
 import os
 import re
 
-import numpy as np
 import pytest
 
 import oracle
@@ -52,7 +51,3 @@ def test_unsharded_array_of_gdal_reads_with_our_prefix(name):
         return
     meta, array = oracle.read(path)
     assert_pixels(open_array(path), as_raster(array, meta["data_type"]))
-
-
-def test_the_absent_shard_of_gdal_is_fill():
-    assert (open_ours(fixture_path("gdal", "sharding_fill_value.zarr")).ReadAsArray() == np.ones((3, 3), "int16")).all()

@@ -66,21 +66,6 @@ def test_datasets_share_one_budget(tmp_path):
     assert printed == "12" and megabytes < 140
 
 
-def test_a_dataset_that_asks_for_more_than_the_budget_has_it(tmp_path):
-    write_repeated(tmp_path, (2048, 8192), (512, 512))
-    code = """
-sizes = []
-for cache in ("1", "64"):
-    ds = gdal.OpenEx(sys.argv[1], open_options=["CACHE_SIZE=" + cache])
-    for y in range(0, 2048, 512):
-        for x in range(0, 8192, 512):
-            ds.ReadRaster(x, y, 8, 8)
-    sizes.append(next(int(line.split()[1]) for line in open('/proc/self/status') if line.startswith('VmRSS')) // 1024)
-print(sizes[1] - sizes[0] > 40)
-"""
-    assert peak_memory(code, name_of(tmp_path), GDAL_CACHEMAX="64", GDAL_NUM_THREADS="2")[0] == "True"
-
-
 # ----------------------------------------------------------------------------------------------------------------- bombs
 
 PIXEL = """
@@ -105,12 +90,6 @@ def test_a_chunk_of_a_gibibyte_is_refused_for_one_pixel_unless_the_option_allows
     message, megabytes = peak_memory(PIXEL, name, GDAL_CACHEMAX="64")
     assert "MAX_CHUNK_SIZE" in message and "1073741824" in message and megabytes < 100
     assert "MAX_CHUNK_SIZE" not in peak_memory(PIXEL, name, "MAX_CHUNK_SIZE=1024", GDAL_CACHEMAX="64")[0]  # there is less in it
-
-
-def test_a_chunk_of_a_few_hundred_megabytes_is_decoded_once_and_takes_its_size(tmp_path):
-    write_repeated(tmp_path, (16384, 16384), (16384, 16384), "uint8")  # 256 MB
-    printed, megabytes = peak_memory(PIXEL, name_of(tmp_path), GDAL_CACHEMAX="64")
-    assert printed == "[70]" and megabytes < 256 + 100
 
 
 # ---------------------------------------------------------------------------------------------------- far apart in memory

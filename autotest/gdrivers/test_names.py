@@ -444,16 +444,13 @@ def side_cars():
     gdal.SetConfigOption("GDAL_PAM_ENABLED", None)
 
 
-@pytest.mark.parametrize("consolidated", [False, True])
 @pytest.mark.parametrize("spelling", SPELLINGS + ["SHARDEDZARR:{}:/v", 'SHARDEDZARR:"{}/":v'])
-def test_the_list_of_files_has_each_once_and_the_side_car(tmp_path, monkeypatch, side_cars, spelling, consolidated):
+def test_the_list_of_files_has_the_document_of_the_root_once_and_the_side_car(tmp_path, monkeypatch, side_cars, spelling):
     monkeypatch.chdir(str(tmp_path))
     for place in (str(tmp_path / "a.zarr"), "a.zarr"):
         oracle.put(place, {"zarr.json": group_meta()})
         oracle.write(place + "/v", array_meta(SHAPE, dimension_names=["y", "x"]), counting(SHAPE))
-        if consolidated:
-            oracle.consolidate(place)
-        documents = [place + "/zarr.json"] + ([] if consolidated else [place + "/v/zarr.json"])
+        documents = [place + "/zarr.json"]
         assert open_ours(spelling.format(place)).GetFileList() == documents
         dataset = open_ours(spelling.format(place))
         dataset.SetMetadataItem("note", "kept", "MINE")

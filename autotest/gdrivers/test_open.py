@@ -2,7 +2,6 @@
 import json
 import os
 import zipfile
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -43,13 +42,6 @@ def test_driver_declares_what_it_can(driver):
     assert "DMD_HELPTOPIC" not in metadata, "programs look for it below gdal.org, where the page of that name is another driver's"
     for option in ("NUM_THREADS", "CACHE_SIZE", "MERGE_GAP", "USE_CONSOLIDATED_METADATA", "MULTIBAND", "DIM_X", "DIM_Y"):
         assert "name='%s'" % option in metadata["DMD_OPENOPTIONLIST"].replace('"', "'"), option
-
-
-@pytest.mark.parametrize("threads", ["1", "2", "7", "ALL_CPUS"])
-@pytest.mark.parametrize("cache", ["0", "100", "100000000"])
-def test_pixels_do_not_depend_on_threads_and_cache(tmp_path, threads, cache):
-    name = name_of(write_root(tmp_path))
-    assert_pixels(open_ours(name, ["NUM_THREADS=" + threads, "CACHE_SIZE=" + cache]), as_raster(counting(SHAPE), "uint16"))
 
 
 # ------------------------------------------------------------------------------------------------------------- what it takes
@@ -180,26 +172,6 @@ def test_identify_and_open_decline_other_files_silently(tmp_path):
             assert found is None or found.ShortName == "Zarr", what
 
 
-def zip_with_damage(folder, archive, damaged):
-    """Packs a folder, and damages what one file was compressed to: it can be listed, but not read. Everything else, root can read."""
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as opened:
-        for file in sorted(folder.rglob("zarr.json")):
-            opened.write(file, "s/%s" % file.relative_to(folder))
-        entry = opened.getinfo("s/" + damaged)
-    content = bytearray(archive.read_bytes())
-    begin = entry.header_offset + 30 + len(entry.filename)
-    content[begin:begin + entry.compress_size] = b"\xff" * entry.compress_size
-    archive.write_bytes(content)
-    return "/vsizip/%s/s" % archive
-
-
-def test_an_unreadable_document_among_others_is_an_error(tmp_path):
-    oracle.write(tmp_path / "s", group_meta())
-    oracle.write(tmp_path / "s/good", plain_meta(SHAPE))
-    oracle.write(tmp_path / "s/bad", plain_meta(SHAPE))
-    assert "bad/zarr.json" in error_of(open_ours, zip_with_damage(tmp_path / "s", tmp_path / "s.zip", "bad/zarr.json"))
-
-
 def test_remote_files_of_others_are_not_asked_for_a_zarr_json(tmp_path, server):
     not_ours(tmp_path / "others")
     for name in ("image.tif", "some.json", "text.zarr.txt"):
@@ -217,24 +189,6 @@ def test_a_store_of_any_name_opens_by_the_drivers_name(tmp_path, server):
         assert_pixels(gdal.OpenEx(name, gdal.OF_RASTER, ["ShardedZarr"]), expected, windows=2)
         array = gdal.OpenEx(name, gdal.OF_MULTIDIM_RASTER, ["ShardedZarr"]).GetRootGroup().OpenMDArray("scene.v3")
         np.testing.assert_array_equal(array.ReadAsArray(), counting(SHAPE, "float64"))
-
-
-def test_store_without_shards_is_updated_has_overviews_and_threads(tmp_path):
-    path = without_shards(tmp_path)["array"]
-    values = counting(SHAPE, "float64")
-    dataset = gdal.OpenEx(path, gdal.OF_RASTER | gdal.OF_UPDATE)
-    dataset.WriteArray(np.full((2, 3), -1.5), 4, 5)
-    values[5:7, 4:7] = -1.5
-    dataset = None
-    dataset = open_ours(path)
-    dataset.BuildOverviews("NEAREST", [2])
-    np.testing.assert_array_equal(dataset.ReadAsArray(), values)
-    thread_safe = getattr(gdal, "OF_THREAD_SAFE", 0)  # from GDAL 3.10 on
-    dataset = gdal.OpenEx(path, gdal.OF_RASTER | thread_safe)
-    assert dataset.GetRasterBand(1).GetOverviewCount() == 1
-    with ThreadPoolExecutor(4 if thread_safe else 1) as threads:
-        for read in threads.map(lambda _: dataset.ReadAsArray(), range(8)):
-            np.testing.assert_array_equal(read, values)
 
 
 def test_requesting_this_driver_alone_reports_why_nothing_opens(tmp_path, server):
@@ -284,18 +238,6 @@ def test_coordinates_and_scalars_do_not_hide_the_only_raster(tmp_path):
     assert_pixels(open_ours(str(tmp_path)), as_raster(counting((4, 6)), "uint16"))
 
 
-def test_a_single_dimension_opens_as_one_row(tmp_path):
-    path = oracle.write(tmp_path, array_meta([20], "int32", [8], [sharding([4])]), counting([20], "int32"))
-    dataset = open_array(path)
-    assert (dataset.RasterXSize, dataset.RasterYSize, dataset.RasterCount) == (20, 1, 1)
-    assert_pixels(dataset, as_raster(counting([20]), "int32"))
-
-
-def test_an_array_without_dimensions_is_no_raster(tmp_path):
-    oracle.write(tmp_path / "scalar", array_meta([], shard=[], codecs=[sharding([])]), np.array(5))
-    assert error_of(open_array, tmp_path / "scalar")
-
-
 # ---------------------------------------------------------------------------------------------------- consolidated metadata
 
 def test_stale_consolidated_metadata_is_ignored_on_request(tmp_path):
@@ -306,13 +248,6 @@ def test_stale_consolidated_metadata_is_ignored_on_request(tmp_path):
     assert open_array(tmp_path, "/data").RasterYSize == SHAPE[0]
     assert_pixels(open_array(tmp_path, "/data", options=["USE_CONSOLIDATED_METADATA=NO"]), as_raster(counting(longer), "uint16"))
     assert_pixels(open_array(tmp_path, "/data", options=["USE_ZMETADATA=NO"]), as_raster(counting(longer), "uint16"))
-
-
-def test_consolidated_metadata_saves_the_other_requests(tmp_path, server):
-    write_group(tmp_path / "s", "a", "b", "c")
-    oracle.consolidate(tmp_path / "s")
-    assert open_array(server.vsi("s")).RasterCount == 3
-    assert server.requests("[abc]/zarr.json") == []
 
 
 @pytest.mark.parametrize("consolidated", [None, {"kind": "inline", "must_understand": False, "metadata": {}}])
@@ -371,11 +306,6 @@ def test_without_multiband_the_slices_are_subdatasets(tmp_path):
 def test_dim_x_and_dim_y_choose_the_plane(tmp_path, dim_x, dim_y, x, y):
     dataset = open_array(write_cube(tmp_path), "/data", options=["DIM_X=" + dim_x, "DIM_Y=" + dim_y])
     assert_pixels(dataset, as_raster(counting(CUBE), "uint16", y, x))
-
-
-@pytest.mark.parametrize("option", ["DIM_X=nowhere", "DIM_X=4", "DIM_Y=-1", "DIM_X=y"])
-def test_a_dimension_that_cannot_be_chosen_is_an_error(tmp_path, option):
-    assert error_of(open_array, write_cube(tmp_path), "/data", options=[option, "DIM_Y=y"] if option == "DIM_X=y" else [option])
 
 
 @pytest.mark.parametrize("names, attributes, x, y", [

@@ -57,17 +57,16 @@ def test_streams_without_a_length_are_read(tmp_path, layout):
     write_and_check(tmp_path, array_meta(SHAPE, "int16", (8, 8), [sharding((4, 4), LITTLE, compression)]), layout=layout)
 
 
-def test_bare_names_and_missing_configurations_read(tmp_path):
-    shard = codec("sharding_indexed", chunk_shape=[4, 4], codecs=["bytes", "crc32c"], index_codecs=["bytes", "crc32c"])
-    write_and_check(tmp_path, array_meta(SHAPE, "uint8", (8, 8), [shard], chunk_key_encoding="default"))
-
-
-def test_missing_index_codecs_are_little_endian_with_a_checksum(tmp_path):
-    shard = codec("sharding_indexed", chunk_shape=[4, 4], codecs=[LITTLE])
-    write_and_check(tmp_path, array_meta(SHAPE, "int32", (8, 8), [shard]))
-
-
 # ------------------------------------------------------------------------------------------------------------ the layouts
+
+BARE = codec("sharding_indexed", chunk_shape=[4, 4], codecs=["bytes", "crc32c"], index_codecs=["bytes", "crc32c"])
+
+
+@pytest.mark.parametrize("data_type, shard", [("uint8", BARE), ("int32", codec("sharding_indexed", chunk_shape=[4, 4], codecs=[LITTLE]))],
+                         ids=["bare names", "no index codecs"])
+def test_codecs_without_configurations_and_shards_without_index_codecs_read(tmp_path, data_type, shard):
+    write_and_check(tmp_path, array_meta(SHAPE, data_type, (8, 8), [shard], chunk_key_encoding="default"))
+
 
 NESTED = sharding((12, 8), sharding((6, 4), sharding((3, 2), LITTLE, GZIP), index=[BIG]), location="start")
 LAYOUTS = {
@@ -106,15 +105,6 @@ def test_every_layout_of_a_shard_reads(tmp_path, codecs, layout):
     array[5:30, 3:20] = -7  # empty chunks
     array[24:48, 16:32] = -7  # an absent shard
     write_and_check(tmp_path, array_meta(shape, "int16", (24, 16), codecs, fill_value=-7), array, layout)
-
-
-@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0), (2, 1, 0)])
-@pytest.mark.parametrize("inside", [False, True])
-def test_three_axes_transposed_in_every_way(tmp_path, order, inside):
-    shard = (4, 6, 8)
-    chain = ([sharding((2, 3, 4), transpose(*order), LITTLE)] if inside else
-             [transpose(*order), sharding([shard[i] // 2 for i in order], BIG)])
-    write_and_check(tmp_path, array_meta((5, 7, 11), "uint32", shard, chain))
 
 
 @pytest.mark.parametrize("key", ["default", "v2", codec("default", separator="."), codec("default", separator="/"),

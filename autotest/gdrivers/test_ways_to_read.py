@@ -7,7 +7,7 @@ from osgeo import gdal, gdal_array
 
 import oracle
 from stores import GZIP, LITTLE, array_meta, counting, group_meta, random_values, sharding, spatial_proj
-from support import assert_same, held_band, open_array, peak_memory
+from support import assert_same, held_band, open_array
 
 SHAPE = (3, 50, 61)
 
@@ -131,23 +131,3 @@ def test_nested_shards_are_read_in_part_at_every_level(tmp_path, server):
     dataset = open_array(server.vsi("n.zarr"))
     assert_same(dataset.ReadAsArray(300, 40, 20, 20), array[40:60, 300:320])
     assert server.bytes_sent("/c/") < 200000, "a megabyte is the shard, a quarter of it one inner shard"
-
-
-def test_a_large_array_is_read_in_little_memory(tmp_path):
-    """30000 x 30000 UInt16, 1.8 GB, with a block cache of 64 MB: under 200 MB."""
-    size, chunk, shard = 30000, 512, 4096
-    meta = array_meta((size, size), "uint16", (shard, shard), [sharding((chunk, chunk), LITTLE, GZIP, index=[LITTLE])])
-    noise = np.random.default_rng(1).integers(1, 33, (chunk, chunk), "uint16")
-    one = oracle.Encoder(array_meta((shard, shard), "uint16", (shard, shard), meta["codecs"]), oracle.Layout(share=True))
-    objects = one.encode(np.tile(noise, (shard // chunk, shard // chunk)))
-    path = oracle.write(tmp_path, {**meta})
-    oracle.put(tmp_path, {"shard": objects["c/0/0"]})
-    for y in range(-(-size // shard)):
-        os.makedirs(tmp_path / "c" / str(y), exist_ok=True)
-        for x in range(-(-size // shard)):
-            os.link(tmp_path / "shard", tmp_path / "c" / str(y) / str(x))
-    code = ("ds = gdal.OpenEx(sys.argv[1], open_options=['NUM_THREADS=2'])\nassert ds.GetDriver().ShortName == 'ShardedZarr'\n"
-            "print(ds.GetRasterBand(1).ComputeRasterMinMax(False))")
-    output, megabytes = peak_memory(code, path, GDAL_CACHEMAX="64")
-    assert output == "(1.0, 32.0)"
-    assert megabytes < 200

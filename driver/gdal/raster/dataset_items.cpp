@@ -273,6 +273,9 @@ void ZSItems::ReadStructure()
     md.SetNameValue("INTERLEAVE", holdsBands ? "PIXEL" : "BAND");
     if (compression != nullptr)
         md.SetNameValue("COMPRESSION", compression);
+    const char *filter = zs_blosc_filter_name(m_view.Array(0).node->array);
+    if (filter != nullptr && m_view.sources.size() == 1)
+        md.SetNameValue("BLOSC_SHUFFLE", filter);
     const std::string shard = m_view.sources.size() == 1 ? shardShape(info) : "";
     if (!shard.empty())
         md.SetNameValue("SHARD_SHAPE", shard.c_str());
