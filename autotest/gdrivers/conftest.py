@@ -6,7 +6,7 @@ import gc
 import os
 import shutil
 import zipfile
-from collections import Counter, defaultdict
+from collections import defaultdict
 
 import pytest
 
@@ -45,17 +45,6 @@ def pytest_collection_modifyitems(config, items):
             for cases in tests.values() for number, case in enumerate(cases[:most])}
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = [item for item in items if item in kept]
-
-
-def pytest_terminal_summary(terminalreporter):
-    """Which files take the time, in seconds of all processes."""
-    seconds = Counter()
-    for reports in terminalreporter.stats.values():
-        for report in reports:
-            seconds[getattr(report, "nodeid", "").split("::")[0]] += getattr(report, "duration", 0)
-    terminalreporter.section("slowest files")
-    for name, taken in seconds.most_common(12 if any(seconds.values()) else 0):
-        terminalreporter.line("%6.1f s  %s" % (taken, name))
 
 
 @pytest.fixture(autouse=True)

@@ -258,8 +258,9 @@ def test_a_coordinate_goes_only_after_the_one_that_replaces_it_is_whole(tmp_path
     assert "/c" in error_of(dataset.FlushCache)
     assert s3.objects == before and s3.removed == []
     s3.refuse = lambda method, key: False
-    dataset.FlushCache()
+    assert "open it again" in error_of(dataset.FlushCache)
     dataset = None
+    update("/vsis3/bucket/a.zarr", "/a").SetGeoTransform(MOVED)
     assert {key for key in s3.objects if "/x/" in key} == {"bucket/a.zarr/x/zarr.json", "bucket/a.zarr/x/c.0"}
     gdal.VSICurlClearCache()
     assert place_of("/vsis3/bucket/a.zarr")[0] == MOVED

@@ -7,7 +7,7 @@ import pytest
 
 import oracle
 from stores import array_meta, group_meta, write_coordinate
-from support import assert_same, name_of, need, open_ours, read_all
+from support import assert_same, name_of, need
 from writing import UTM, copy, source
 
 PIXELS = np.arange(2 * 60 * 90, dtype="int16").reshape(2, 60, 90)
@@ -134,11 +134,3 @@ def test_rioxarray_has_the_times_of_a_cube(tmp_path):
     write_coordinate(path, "y", np.arange(4.0), {"units": "m"})
     found = module("rioxarray").open_rasterio(str(path))
     assert found.dims == ("time", "y", "x") and [str(time) for time in found.time.values] == ["2026-05-01 %02d:00:00" % hour for hour in (0, 6, 12)]
-
-
-def test_what_rasterio_writes_in_two_sessions_is_there(store, rasterio, tmp_path):
-    with rasterio.open(store, "r+") as again:
-        again.write(PIXELS[1, :16, :16], 1, window=rasterio.windows.Window(16, 32, 16, 16))
-    expected = PIXELS.copy()
-    expected[0, 32:48, 16:32] = PIXELS[1, :16, :16]
-    assert_same(read_all(open_ours(store)), expected)

@@ -8,7 +8,7 @@ from osgeo import gdal
 
 import oracle
 from stores import array_meta, counting, group_meta, random_values, sharding, spatial_proj, write_coordinate
-from support import GDAL, assert_same, error_of, name_of, open_array, random_window
+from support import GDAL, assert_same, error_of, name_of, random_window
 from test_overviews import entry, multiscales
 
 pytestmark = pytest.mark.skipif(GDAL < 3100000, reason="GDAL has thread-safe datasets since 3.10")
@@ -117,16 +117,6 @@ def test_all_threads_together_request_each_object_once(tmp_path, server, consoli
     assert len([1 for path, _ in asked if path.endswith("zarr.json")]) == len({path for path, _ in asked if path.endswith("zarr.json")})
     coordinates = [request for request in asked if "/v/" not in request[0] and "/c/" in request[0]]
     assert len(coordinates) == len(set(coordinates))
-
-
-def test_a_dataset_that_is_open_becomes_thread_safe(tmp_path):
-    write_pyramid(tmp_path)
-    plain = open_array(tmp_path, "/a/v")
-    dataset = plain.GetThreadSafeDataset(gdal.OF_RASTER)
-    in_threads(lambda seed: assert_windows(dataset, VALUES, seed))
-    assert_windows(plain, VALUES, 0)
-    del plain
-    in_threads(lambda seed: assert_windows(dataset, VALUES, seed))
 
 
 def test_error_is_raised_in_every_thread(tmp_path):

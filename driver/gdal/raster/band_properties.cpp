@@ -96,12 +96,10 @@ struct zs_band_properties zsPropertiesOf(GDALRasterBand &band)
 
 struct zs_band_properties &ShardedZarrRasterBand::Properties()
 {
-    if (m_properties == nullptr)
-    {
+    if (m_properties == nullptr && Dataset().m_role.isMask) // its elements mark valid pixels, and nothing else
         m_properties.reset(new zs_band_properties{});
-        if (!Dataset().m_role.isMask) // a mask's elements mark valid pixels, and nothing else
-            ReadProperties();
-    }
+    else if (m_properties == nullptr)
+        ReadProperties();
     return *m_properties;
 }
 
@@ -109,26 +107,22 @@ struct zs_band_properties &ShardedZarrRasterBand::Properties()
 void ShardedZarrRasterBand::ReadProperties()
 {
     constexpr int AT_ONCE = 256;
-    auto &ds = Dataset();
     const size_t source = Source();
-    const uint64_t first = View().SliceOf(nBand);
-    int count = 1;
-    const auto isNext = [&ds, source, first, this](int n)
-    {
-        const auto &band = ds.Band(nBand + n);
-        return band.Source() == source && View().SliceOf(nBand + n) == first + static_cast<uint64_t>(n) &&
-               band.m_properties == nullptr;
-    };
-    while (count < AT_ONCE && nBand + count <= ds.GetRasterCount() && isNext(count))
-        count++;
+    const int left = View().Before(source) + View().Count(source) - nBand + 1;
     struct zs_error err;
-    std::vector<struct zs_band_properties> list(static_cast<size_t>(count));
-    if (zs_bands_read(View().Array(source).node, first, list.size(), View().SliceCount(source),
+    std::vector<struct zs_band_properties> list(
+        static_cast<size_t>(View().IsSelection() ? 1 : std::min(left, AT_ONCE))); // else slices follow each other
+    if (zs_bands_read(View().Array(source).node, View().SliceOf(nBand), list.size(), View().SliceCount(source),
                            &View().Properties(source), list.data(), &err) != ZS_OK)
         zsReport(err);
-    *m_properties = list[0];
-    for (int n = 1; n < count; n++)
-        ds.Band(nBand + n).m_properties.reset(new zs_band_properties(list[static_cast<size_t>(n)]));
+    for (size_t n = 0; n < list.size(); n++)
+    {
+        auto &properties = Dataset().Band(nBand + static_cast<int>(n)).m_properties;
+        if (properties == nullptr)
+            properties.reset(new zs_band_properties(list[n]));
+        else
+            zs_band_properties_clear(&list[n]);
+    }
 }
 
 /* For an overview level that is being made: it gets the properties of the base's band. */
@@ -403,15 +397,10 @@ CPLErr ShardedZarrRasterBand::SetNodata(const ZSNodata &value)
     const struct zs_array *array = View().Array(Source()).array;
     if (isHeld && (isThere || zs_array_keeps_element(array, element)))
         return SetElementOfNodata(element);
-    const std::string shown = zsShown(Dataset().GetDescription());
-    if (isHeld)
-        CPLError(CE_Failure, CPLE_AppDefined,
-                 "%s: band %d: nodata value %s is stored as another one (BITROUND, or a cast)",
-                 shown.c_str(), nBand, value.Text().c_str());
-    else
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: band %d: nodata value %s cannot be a %s", shown.c_str(), nBand,
-                 value.Text().c_str(), View().Array(Source()).node->array->dtype.name);
-    return CE_Failure;
+    const std::string type = View().Array(Source()).node->array->dtype.name;
+    return zsRefuse(CPLE_AppDefined, "%s: band %d: nodata value %s %s", zsShown(Dataset().GetDescription()).c_str(),
+                    nBand, value.Text().c_str(),
+                    isHeld ? "is stored as another one (BITROUND, or a cast)" : ("cannot be a " + type).c_str());
 }
 
 CPLErr ShardedZarrRasterBand::SetNoDataValue(double value)

@@ -263,11 +263,15 @@ enum zs_status ShardedZarrDataset::PutDocuments(struct zs_error *err)
     return ZS_OK;
 }
 
-/* Publishes all pending changes of documents together. An error ends the editing of the store. */
+/* Publishes all pending changes of documents together. After an error none is published any more. */
 CPLErr ShardedZarrDataset::FlushDocuments()
 {
+    if (m_hasFailed)
+        return zsRefuse(CPLE_AppDefined, "%s: what was set could not be stored before: open it again",
+                        zsShown(GetDescription()).c_str());
     if (!georef.IsPending() && !items.IsPending() && !m_areBandsChanged && !masks.IsAdded())
         return CE_None;
+    m_hasFailed = true;
     if (m_areBandsChanged && pixels.SettleProperties() != CE_None)
         return CE_Failure;
     ZSOverlap overlap;
@@ -276,7 +280,8 @@ CPLErr ShardedZarrDataset::FlushDocuments()
     if (PutDocuments(&err) != ZS_OK || zs_hierarchy_flush(m_view.store->hierarchy, &err) != ZS_OK)
         return zsReport(err);
     masks.SetPublished();
-    return overlap.End() ? CE_None : CE_Failure;
+    m_hasFailed = !overlap.End();
+    return m_hasFailed ? CE_Failure : CE_None;
 }
 
 CPLErr ShardedZarrDataset::FlushPixels(bool atClosing)

@@ -19,6 +19,7 @@ class ShardedZarrDataset : public GDALPamDataset
 
     ZSView m_view;
     ZSRole m_role;
+    bool m_hasFailed = false;       /* pending documents could not be published */
     bool m_areBandsChanged = false; /* properties of bands were set, which are pending */
     std::string m_beside; /* the store with overviews beside it, as LookBeside() has it; else "" */
 

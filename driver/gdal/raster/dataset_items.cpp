@@ -127,31 +127,19 @@ CPLStringList ZSItems::NetcdfItems()
 
 /* ---- Reading ---- */
 
-/* The group that the array is directly in, null where there is none. */
-const struct zs_node *ZSItems::GroupAbove() const
+/* Plain attributes of the group that the array is directly in; those of the array go before them, and those of a
+ * side-car file before these. */
+CPLStringList ZSItems::ItemsAbove() const
 {
     struct zs_error err;
     const std::unique_ptr<char, decltype(&free)> parent(zs_path_parent(m_view.Array(0).node->path), free);
     const struct zs_node *group = nullptr;
-    const bool isThere =
-        parent != nullptr && zs_hierarchy_node(m_view.store->hierarchy, parent.get(), &group, &err) == ZS_OK;
-    return isThere ? group : nullptr;
-}
-
-/* Plain attributes of the group; those of the array go before them, and those of a side-car file before these. */
-CPLStringList ZSItems::ItemsAbove() const
-{
-    CPLStringList above;
-    struct zs_error err;
-    const struct zs_node *group = GroupAbove();
     char **items = nullptr;
-    if (group != nullptr && zs_group_metadata_read(group, &items, &err) == ZS_OK)
-    {
-        const ZSOwned<char *> itemsFreed(items, zs_names_free);
-        for (char **item = items; item != nullptr && *item != nullptr; item++)
-            above.AddString(*item);
-    }
-    return above;
+    if (parent == nullptr || zs_hierarchy_node(m_view.store->hierarchy, parent.get(), &group, &err) != ZS_OK ||
+        zs_group_metadata_read(group, &items, &err) != ZS_OK)
+        return CPLStringList();
+    const ZSOwned<char *> itemsFreed(items, zs_names_free);
+    return CPLStringList(CSLDuplicate(items));
 }
 
 /* Items of arrays: those that all have alike are the dataset's, the others their bands'. Of one array all are the
@@ -327,8 +315,9 @@ enum zs_status ZSItems::WriteItemsOfArray(struct zs_error *err)
         const std::string name = zsItemName(above[i]);
         if (zsItemValue(shown.Get(), name.c_str()) == nullptr &&
             zsItemValue(m_commonItems.List(), name.c_str()) == nullptr)
-            CPLError(CE_Warning, CPLE_AppDefined, "%s: %s is an attribute of the group /%s, and of all in it: it stays",
-                     zsShown(m_view.store->name).c_str(), name.c_str(), GroupAbove()->path);
+            CPLError(CE_Warning, CPLE_AppDefined,
+                     "%s: %s is an attribute of the group of /%s, and of all in it: it stays",
+                     zsShown(m_view.store->name).c_str(), name.c_str(), m_view.Array(0).node->path);
     }
     return ZS_OK;
 }

@@ -162,8 +162,6 @@ class ZSItems
      * understand. */
     CPLStringList NetcdfItems();
     const char *StoredRegistration();
-    /* The group directly above the arrays, null where there is none; and its items. */
-    const struct zs_node *GroupAbove() const;
     CPLStringList ItemsAbove() const;
     /* The items to write: without those of axes, unless changed, and without AREA_OR_POINT where a convention declares
      * it. */
