@@ -360,8 +360,6 @@ ZSFlushResult ShardedZarrDataset::FlushCache(bool atClosing)
 
 CPLErr ShardedZarrDataset::CloseParts()
 {
-    if (closing.isDone)
-        return CE_None;
     // In update mode: else only the side-car file is to be written; FlushCache() walks up to 65,536 bands for that.
     CPLErr result = IsUpdate() ? FlushAll(true) : CE_None;
     // ~GDALPamDataset() would remove a file without items of this array: see SerializeToXML().
@@ -377,6 +375,8 @@ CPLErr ShardedZarrDataset::CloseParts()
 #if ZS_GDAL_AT_LEAST(7)
 CPLErr ShardedZarrDataset::Close(ZS_CLOSE_PARAMETERS)
 {
+    if (closing.isDone)
+        return CE_None;
 #if ZS_GDAL_AT_LEAST(13)
     closing.progress = progress != nullptr ? progress : GDALDummyProgress;
     closing.progressData = progressData;
@@ -501,7 +501,7 @@ CPLErr ShardedZarrDataset::SetRegistration(const char *value)
 CPLErr ShardedZarrDataset::SetMetadata(ZSMetadataArg metadata, const char *domain)
 {
     CPLStringList list(CSLDuplicate(const_cast<char **>(metadata)));
-    const bool isShown = items.Read(domain, nullptr);
+    const bool isShown = items.Read(domain, "");
     const char *registration =
         zsIsDefaultDomain(domain) ? zsItemValueInAnyCase(list.List(), GDALMD_AREA_OR_POINT) : nullptr;
     const char *now = items.shown.Item(GDALMD_AREA_OR_POINT);
@@ -519,7 +519,7 @@ CPLErr ShardedZarrDataset::SetMetadata(ZSMetadataArg metadata, const char *domai
 
 CPLErr ShardedZarrDataset::SetMetadataItem(const char *name, const char *value, const char *domain)
 {
-    const bool isShown = items.Read(domain, nullptr);
+    const bool isShown = items.Read(domain, "");
     if (IsUpdate() && zsIsDefaultDomain(domain) && EQUAL(name, GDALMD_AREA_OR_POINT) &&
         SetRegistration(value != nullptr ? value : GDALMD_AOP_AREA) != CE_None)
         return CE_Failure;
