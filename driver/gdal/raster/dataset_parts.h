@@ -355,8 +355,8 @@ class ZSPixels
      * cancels. */
     CPLErr MoveStrips(GDALRWFlag flag, const struct zs_band_window &window, GDALDataType type,
                       const GDALRasterIOExtraArg *extra);
-    /* Reads a window into a buffer of another size, or one of fractions, taking the nearest pixels as GDAL does. Returns
-     * false when GDAL must read: other resamplings, windows too large to hold. */
+    /* Reads a window into a buffer of another size, or one of fractions, taking the nearest pixels as GDAL does.
+     * Returns false when GDAL must read: other resamplings, windows too large to hold. */
     bool ReadNearest(const struct zs_band_window &window, int bufWidth, int bufHeight, GDALDataType type,
                      GDALRasterIOExtraArg *extra, CPLErr &result);
 

@@ -1,8 +1,8 @@
 /* gdal/raster/items.h: items of metadata, "NAME=VALUE", and their domains, in lists of GDAL's.
  *
  * A name ends at the first '=', and names are compared byte for byte, as those of attributes are: "eo:cloud_cover" is a
- * name, and "Title" another than "title". GDAL's functions on lists (CSLMerge(), SetNameValue() ...) split at ':' too and
- * ignore case: for options, not for these. */
+ * name, and "Title" another than "title". GDAL's functions on lists (CSLMerge(), SetNameValue() ...) split at ':' too
+ * and ignore case: for options, not for these. */
 #pragma once
 
 #include <string>

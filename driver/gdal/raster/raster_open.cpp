@@ -88,9 +88,9 @@ static std::string shapeText(const struct zs_node *node, const struct zs_slices 
     return "[" + s + "]";
 }
 
-/* "[720x600x600] 2 metre temperature (K) (Float32)", as far as it is known. With `slices`, the shape is that of these: of
- * each dimension in which they differ, and of the raster. In a list it follows the name and " - ": QGIS calls a layer by
- * what is before that. */
+/* "[720x600x600] 2 metre temperature (K) (Float32)", as far as it is known. With `slices`, the shape is that of these:
+ * of each dimension in which they differ, and of the raster. In a list it follows the name and " - ": QGIS calls a
+ * layer by what is before that. */
 static std::string describe(const struct zs_node *node, const struct zs_slices *slices = nullptr)
 {
     const GDALDataType type = zsGDALType(node->array->dtype.type, node->array->dtype.size);
