@@ -291,13 +291,33 @@ static enum zs_status check_absent(struct zs_hierarchy *hierarchy, const char *g
                    zs_hierarchy_store(hierarchy)->root, group);
 }
 
+/* Removes the chunks that a killed writer left in the group. ZS_ARGUMENT where documents are: a writer of another kind
+ * may have put arrays into a group that has no document, which nothing lists. */
+static enum zs_status make_room(struct zs_store *store, const char *group, struct zs_error *err)
+{
+    struct zs_contents found = {0};
+    enum zs_status status = zs_contents_find_below(store, group, &found, err);
+    for (size_t i = 0; i < found.own.count && status == ZS_OK; i++)
+        if (zs_is_document(found.own.list[i]))
+            status = zs_fail(err, ZS_ARGUMENT,
+                             "%s: there is a /%.*s already: it is not replaced; choose another ARRAY_NAME, or remove "
+                             "/%s", store->root, (int)(strlen(found.own.list[i]) - strlen("/zarr.json")),
+                             found.own.list[i], group);
+    if (status == ZS_OK)
+        status = zs_contents_remove(store, &found, ZS_MARKS_STAY, err);
+    zs_contents_clear(&found);
+    return status == ZS_UNSUPPORTED ? ZS_OK : status; /* of a store that cannot be listed */
+}
+
 static enum zs_status claim(struct zs_hierarchy *hierarchy, const char *group, const char *mark, struct zs_error *err)
 {
     struct zs_store *store = zs_hierarchy_store(hierarchy);
     struct zs_error ignored;
     ZS_TRY(check_absent(hierarchy, group, err));
     ZS_TRY(zs_mark_put(store, mark, false, err));
-    const enum zs_status status = check_absent(hierarchy, group, err); /* another maker may have finished meanwhile */
+    enum zs_status status = check_absent(hierarchy, group, err); /* another maker may have finished meanwhile */
+    if (status == ZS_OK)
+        status = make_room(store, group, err);
     if (status != ZS_OK && zs_mark_remove(store, mark, &ignored) != ZS_OK)
         zs_error_prefix(err, "%s/%s stays", store->root, mark);
     return status;
