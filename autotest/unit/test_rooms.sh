@@ -25,8 +25,8 @@ while read -r room most; do
 done <<END
 gdal 15756
 validate 1216
-raster 5004
-geo 8228
+raster 5001
+geo 8216
 array 5531
 shard 1758
 icechunk 1775

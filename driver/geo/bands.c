@@ -240,15 +240,6 @@ size_t zs_band_list_position(const zs_json *attributes, const char *name)
     return SIZE_MAX;
 }
 
-enum zs_status zs_band_list_write(zs_json *attributes, const char *const *names, size_t n, struct zs_error *err)
-{
-    zs_json *list = zs_json_add_array(attributes, ZS_BANDS_ATTRIBUTE);
-    for (size_t i = 0; i < n; i++)
-        if (zs_json_add_string(zs_json_add_object(list, NULL), "name", names[i]) == NULL)
-            return zs_fail_memory(err);
-    return ZS_OK;
-}
-
 /* ---- The lists of an array that grows ---- */
 
 /* Slices of an array; UINT64_MAX when 64 bits do not count them. */

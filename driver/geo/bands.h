@@ -174,9 +174,6 @@ void zs_remove_statistics(zs_json *attributes);
 /* Position of a name in the list; SIZE_MAX where the list lacks it or is absent. */
 size_t zs_band_list_position(const zs_json *attributes, const char *name);
 
-/* ZS_NO_MEMORY only. */
-enum zs_status zs_band_list_write(zs_json *attributes, const char *const *names, size_t n, struct zs_error *err);
-
 /* Grows an array to `shape` (no size may shrink; zs_array_update_document()), and in the same change the lists in its
  * attributes with an element for each slice along X and Y (gdal:bands, a list as long_name): new slices get an empty
  * one. Lists of another length stay. ZS_UNSUPPORTED where new slices would lie between others, or a list would exceed

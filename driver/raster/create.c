@@ -231,16 +231,11 @@ static bool has_cell_coordinate(const struct zs_raster_spec *spec)
 /* Lists the arrays in the order of their bands: the group opens as the raster that it was (raster/listing.h). */
 static enum zs_status list_bands(zs_json *attributes, const struct zs_raster_spec *spec, struct zs_error *err)
 {
-    const size_t n = spec->array_count;
-    if (n < 2)
-        return ZS_OK;
-    const char **names = zs_calloc(n, sizeof *names);
-    ZS_TRY_MEMORY(names, err);
-    for (size_t k = 0; k < n; k++)
-        names[k] = spec->arrays[k].name;
-    const enum zs_status status = zs_band_list_write(attributes, names, n, err);
-    free(names);
-    return status;
+    zs_json *list = spec->array_count > 1 ? zs_json_add_array(attributes, ZS_BANDS_ATTRIBUTE) : NULL;
+    for (size_t k = 0; k < spec->array_count && spec->array_count > 1; k++)
+        if (zs_json_add_string(zs_json_add_object(list, NULL), "name", spec->arrays[k].name) == NULL)
+            return zs_fail_memory(err);
+    return ZS_OK;
 }
 
 static enum zs_status add_group(struct zs_raster *r, struct zs_error *err)
@@ -280,31 +275,20 @@ static char *mark_of(const char *group)
     return zs_format("%s/" ZS_MARK_NAME, group);
 }
 
-/* In the store, whatever consolidated metadata list. */
+/* Checks that no node is there, in the store, whatever consolidated metadata list; nor below it: a writer of another
+ * kind may have put arrays into a group that has no document. */
 static enum zs_status check_absent(struct zs_hierarchy *hierarchy, const char *group, struct zs_error *err)
 {
+    struct zs_store *store = zs_hierarchy_store(hierarchy);
+    struct zs_contents found = {0};
     const struct zs_node *node;
     ZS_TRY(zs_hierarchy_occupant(hierarchy, group, &node, err));
-    if (node == NULL)
-        return ZS_OK;
-    return zs_fail(err, ZS_ARGUMENT, "%s: there is a /%s already; choose another ARRAY_NAME",
-                   zs_hierarchy_store(hierarchy)->root, group);
-}
-
-/* Removes the chunks that a killed writer left in the group. ZS_ARGUMENT where documents are: a writer of another kind
- * may have put arrays into a group that has no document, which nothing lists. */
-static enum zs_status make_room(struct zs_store *store, const char *group, struct zs_error *err)
-{
-    struct zs_contents found = {0};
-    enum zs_status status = zs_contents_find_below(store, group, &found, err);
-    for (size_t i = 0; i < found.own.count && status == ZS_OK; i++)
-        if (zs_is_document(found.own.list[i]))
-            status = zs_fail(err, ZS_ARGUMENT,
-                             "%s: there is a /%.*s already: it is not replaced; choose another ARRAY_NAME, or remove "
-                             "/%s", store->root, (int)(strlen(found.own.list[i]) - strlen("/zarr.json")),
-                             found.own.list[i], group);
-    if (status == ZS_OK)
-        status = zs_contents_remove(store, &found, ZS_MARKS_STAY, err);
+    const char *there = node != NULL ? group : NULL;
+    enum zs_status status = node == NULL ? zs_contents_find_below(store, group, &found, err) : ZS_OK;
+    for (size_t i = 0; i < found.own.count; i++)
+        there = zs_is_document(found.own.list[i]) ? found.own.list[i] : there;
+    if (there != NULL)
+        status = zs_fail(err, ZS_ARGUMENT, "%s: there is a /%s already; choose another ARRAY_NAME", store->root, there);
     zs_contents_clear(&found);
     return status == ZS_UNSUPPORTED ? ZS_OK : status; /* of a store that cannot be listed */
 }
@@ -315,9 +299,7 @@ static enum zs_status claim(struct zs_hierarchy *hierarchy, const char *group, c
     struct zs_error ignored;
     ZS_TRY(check_absent(hierarchy, group, err));
     ZS_TRY(zs_mark_put(store, mark, false, err));
-    enum zs_status status = check_absent(hierarchy, group, err); /* another maker may have finished meanwhile */
-    if (status == ZS_OK)
-        status = make_room(store, group, err);
+    const enum zs_status status = check_absent(hierarchy, group, err); /* another maker may have finished meanwhile */
     if (status != ZS_OK && zs_mark_remove(store, mark, &ignored) != ZS_OK)
         zs_error_prefix(err, "%s/%s stays", store->root, mark);
     return status;

@@ -95,7 +95,7 @@ struct zs_raster;
 /* Claims the group at `group` (not "") of an existing store for a new raster. ZS_ARGUMENT when an array or group is
  * there, whether or not consolidated metadata (which may be older) list it, and where the root is an array. A mark
  * (store/staging.h) is in the group until zs_raster_finish(): ZS_CONFLICT where that of another writer is, unless it
- * was killed; then its remains go, unless there are documents beside them: ZS_ARGUMENT. */
+ * was killed. */
 enum zs_status zs_raster_claim(struct zs_hierarchy *hierarchy, const char *group, struct zs_error *err);
 /* Removes the mark: the raster is whole, its overviews too, or nothing was written. Does nothing for the root. */
 enum zs_status zs_raster_finish(struct zs_store *store, const char *group, struct zs_error *err);

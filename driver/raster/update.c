@@ -411,16 +411,6 @@ enum zs_status zs_update_healpix(struct zs_hierarchy *h, const struct zs_node *n
 
 /* ---- Properties of bands ---- */
 
-static enum zs_status set_fill_value(zs_json *document, const struct zs_dtype *dtype, const void *value,
-                                     struct zs_error *err)
-{
-    zs_json *attributes = zs_document_attributes(document);
-    zs_json_remove(document, "fill_value");
-    if (attributes == NULL || zs_fill_value_add(document, "fill_value", dtype, value) == NULL)
-        return zs_fail_memory(err);
-    return zs_write_nodata(attributes, dtype, value, false, err);
-}
-
 enum zs_status zs_update_empty_array(struct zs_hierarchy *h, const struct zs_node *node, const void *fill_value,
                                      const struct zs_blosc_settings *filter, const struct zs_node **replacement,
                                      struct zs_error *err)
@@ -428,8 +418,13 @@ enum zs_status zs_update_empty_array(struct zs_hierarchy *h, const struct zs_nod
     zs_json *document = zs_json_copy(node->document);
     ZS_TRY_MEMORY(document, err);
     enum zs_status status = ZS_OK;
-    if (fill_value != NULL)
-        status = set_fill_value(document, &node->array->dtype, fill_value, err);
+    if (fill_value != NULL) {
+        const struct zs_dtype *dtype = &node->array->dtype;
+        zs_json_remove(document, "fill_value");
+        status = zs_fill_value_add(document, "fill_value", dtype, fill_value) != NULL
+                     ? zs_write_nodata(zs_document_attributes(document), dtype, fill_value, false, err)
+                     : zs_fail_memory(err);
+    }
     if (status == ZS_OK && filter != NULL && !zs_blosc_set(zs_json_get_mutable(document, "codecs"), filter))
         status = zs_fail(err, ZS_UNSUPPORTED, "array /%s: has no codec \"blosc\"", node->path);
     if (status != ZS_OK) {
