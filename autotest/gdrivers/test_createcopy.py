@@ -288,3 +288,13 @@ def test_a_copy_tells_scalar_coordinates_that_it_loses(tmp_path):
     _, messages = warnings_of(lambda: driver().CreateCopy(str(tmp_path / "b.zarr"), dataset, False))
     assert len(messages) == 1 and "scalar coordinate height" in messages[0]
     assert "scalar coordinate height" in error_of(driver().CreateCopy, str(tmp_path / "c.zarr"), dataset, True)
+
+
+def test_a_copy_tells_a_missing_value_beside_another_nodata_value(tmp_path):
+    path = str(tmp_path / "a.zarr")
+    for value, is_lost in ((-9, True), (-1, False)):
+        oracle.write(path, array_meta((3, 4), "int16", attributes={"_FillValue": -1, "missing_value": value}), np.ones((3, 4), "int16"))
+        message = error_of(driver().CreateCopy, str(tmp_path / "b.zarr"), open_array(path, "/a"), True, ["OVERWRITE=YES"]) if is_lost else ""
+        assert ("missing_value" in message) == is_lost
+        _, messages = warnings_of(lambda: driver().CreateCopy(str(tmp_path / "b.zarr"), open_array(path, "/a"), False, ["OVERWRITE=YES"]))
+        assert any("missing_value" in m for m in messages) == is_lost

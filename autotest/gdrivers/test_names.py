@@ -574,3 +574,16 @@ def test_a_link_that_leads_back_hides_itself_and_not_the_store(tmp_path, links):
         assert sorted(name[name.rindex(":"):] for name in names) == [":/g/v", ":/h/back/v"]
     if "g/latest" in links:
         assert_same(read_all(open_array(path, "/g/latest/v")), counting((1,) + SHAPE))
+
+
+@pytest.mark.parametrize("consolidated", (False, True))
+def test_a_name_that_is_not_listed_makes_a_strict_copy_fail(tmp_path, consolidated):
+    array = array_meta((3, 4), "int16")
+    path = str(tmp_path / "a.zarr")
+    for name in ("v", "C:"):
+        oracle.write(os.path.join(path, name), array, np.ones((3, 4), "int16"))
+    oracle.put(path, {"zarr.json": group_meta(**({"consolidated_metadata": {"kind": "inline", "metadata": {"v": array, "C:": array}}} if consolidated else {}))})
+    dataset = gdal.OpenEx(path, gdal.OF_MULTIDIM_RASTER)
+    assert dataset.GetRootGroup().GetMDArrayNames() == ["v", "?"]
+    assert 'left out is "C:"' in error_of(gdal.GetDriverByName("ShardedZarr").CreateCopy, str(tmp_path / "b.zarr"), dataset, True)
+    assert not os.path.exists(tmp_path / "b.zarr")

@@ -20,6 +20,9 @@ void zs_gdal_find_crs(struct zs_search *search)
 {
     static const char *const members[] = {"url", "wkt", "projjson"};
     const zs_json *crs = zs_json_get(search->node->attributes, "_CRS");
+    const char *text;
+    if (zs_json_one_text(crs, &text))
+        search->out->srs = zs_crs_from_wkt(text);
     for (int i = 0; i < 3 && search->out->srs == NULL; i++)
         search->out->srs = zs_crs_from_json(zs_json_get(crs, members[i]));
 }

@@ -365,6 +365,7 @@ void zs_hierarchy_free(struct zs_hierarchy *hierarchy)
     free(hierarchy->listing);
     free(hierarchy->failure_message);
     zs_store_free(hierarchy->draft);
+    free(hierarchy->left_out);
     (void)pthread_mutex_destroy(&hierarchy->lock);
     free(hierarchy);
 }

@@ -11,16 +11,29 @@ static int compare_entries(const void *a, const void *b)
     return zs_path_compare(((const struct zs_hierarchy_entry *)a)->path, ((const struct zs_hierarchy_entry *)b)->path);
 }
 
-/* Returns whether a key is a path below the root, within the limits of listing; sets *is_beyond when it exceeds
- * them. */
-static bool is_usable_key(const char *key, bool *is_beyond)
+/* Keeps the first name that is left out; without memory none, and nothing else fails. */
+static void note_left_out(struct zs_hierarchy *hierarchy, const char *name)
+{
+    if (hierarchy->left_out == NULL)
+        hierarchy->left_out = zs_strdup(name);
+}
+
+const char *zs_hierarchy_left_out(const struct zs_hierarchy *hierarchy)
+{
+    return hierarchy->left_out;
+}
+
+/* Returns whether a key is a path below the root, within the limits of listing; notes one that is not. */
+static bool is_usable_key(struct zs_hierarchy *hierarchy, const char *key)
 {
     int depth = 1;
     for (const char *p = key; *p != '\0'; p++)
         depth += *p == '/';
     const bool is_clean = zs_path_is_clean(key);
     const bool is_within = strlen(key) <= ZS_HIERARCHY_MAX_PATH && depth <= ZS_HIERARCHY_MAX_DEPTH;
-    *is_beyond |= is_clean && !is_within;
+    hierarchy->has_beyond |= is_clean && !is_within;
+    if (!is_clean)
+        note_left_out(hierarchy, key);
     return is_clean && is_within;
 }
 
@@ -89,7 +102,7 @@ enum zs_status zs_hierarchy_consolidate(struct zs_hierarchy *hierarchy, struct z
     enum zs_status status = ZS_OK;
     size_t n = 0;
     for (const zs_json *c = zs_json_first(metadata); c != NULL && status == ZS_OK; c = zs_json_next(c))
-        if (is_usable_key(zs_json_name(c), &hierarchy->has_beyond) &&
+        if (is_usable_key(hierarchy, zs_json_name(c)) &&
             (status = make_entry(hierarchy->store, zs_json_name(c), c, &found[n], err)) == ZS_OK)
             n++;
 
@@ -194,8 +207,12 @@ static enum zs_status walk_below(struct walk *w, const char *path, int depth, st
         if (n == 0)
             continue;
         (*name)[n] = '\0';
-        if (!zs_is_inside_name(*name) || strcmp(*name, "__MACOSX") == 0) /* beside a store in archives of macOS */
+        if (strcmp(*name, "__MACOSX") == 0) /* beside a store in archives of macOS */
             continue;
+        if (!zs_is_inside_name(*name)) {
+            note_left_out(w->hierarchy, *name);
+            continue;
+        }
         enum zs_link link = ZS_LINK_NONE;
         char *child = zs_path_join(path, *name);
         status = child != NULL ? zs_store_is_link(w->hierarchy->store, child, &link, err) : zs_fail_memory(err);

@@ -39,6 +39,7 @@ struct zs_undo {
 struct zs_hierarchy {
     struct zs_store *store;
     bool is_consolidated; /* set before the hierarchy is returned */
+    char *left_out;       /* the first name that no path may have (name.h), which is not listed; NULL: none */
     bool has_beyond;      /* set likewise: consolidated metadata list nodes beyond the limits of zs_hierarchy_list() */
     struct zs_store *draft; /* `store` before one of the draft, owned; NULL: it is another one */
     bool is_new;                        /* the store is being created: it holds only nodes that were added here */

@@ -150,6 +150,15 @@ static void addScalars(const ZSView &view, Losses &losses)
     }
 }
 
+/* A value that is missing beside the nodata value: a band has one of these. */
+static void addMissing(const ZSView &view, GDALRasterBand &band, Losses &losses)
+{
+    double missing;
+    const zs_json *value = zs_json_get(view.Array(0).node->attributes, "missing_value");
+    losses.Add(zs_json_double(value, &missing) && !std::isnan(missing) && missing != band.GetNoDataValue(),
+               "missing_value beside another nodata value (gdalmdimtranslate keeps it)");
+}
+
 /* Whether items tell a scale that the band does not have: zsPropertiesOf() leaves them out. */
 static bool hasItemsOfScale(GDALRasterBand &band)
 {
@@ -176,6 +185,7 @@ bool zsCheckLosses(const char *name, GDALDataset &source, bool hasSideCar, bool 
     if (const auto own = dynamic_cast<ShardedZarrDataset *>(&source))
     {
         addScalars(own->View(), losses);
+        addMissing(own->View(), *source.GetRasterBand(1), losses);
         losses.Add(own->georef.HasIrregularAxes(),
                    "coordinates of X or Y that are not regular (gdalmdimtranslate keeps them)");
     }

@@ -94,7 +94,7 @@ static std::vector<const struct zs_node *> children(const ZSMdimStore &store, co
     struct zs_error err;
     const bool isListed = zs_hierarchy_list(store.Hierarchy(), &nodes, &count, &err) == ZS_OK;
     if (isKnown != nullptr)
-        *isKnown = isListed;
+        *isKnown = isListed && (!group.empty() || zs_hierarchy_left_out(store.Hierarchy()) == nullptr);
     if (!isListed)
     {
         zsReport(err);
@@ -171,8 +171,14 @@ std::shared_ptr<GDALMDArray> ZSMdimGroup::OpenMDArray(const std::string &name, C
     return zsGuard([&]() -> std::shared_ptr<GDALMDArray> {
         struct zs_error err;
         const struct zs_node *node = Child(name, ZS_NODE_ARRAY);
-        if (node == nullptr && m_only == nullptr && name == UNKNOWN)
-            children(*m_store, m_handle->path); // emits again why nothing is known
+        if (node == nullptr && m_only == nullptr && name == UNKNOWN) // says why not all is known
+        {
+            children(*m_store, m_handle->path);
+            const char *leftOut = zs_hierarchy_left_out(m_store->Hierarchy());
+            if (leftOut != nullptr)
+                zsRefuse(CPLE_AppDefined, "%s: left out is \"%.200s\": this name leads out of a store on some systems",
+                         m_store->Store()->root, leftOut);
+        }
         auto array = node != nullptr ? m_store->Array(node->path, &err) : nullptr;
         if (node != nullptr && array == nullptr)
             zsReport(err);
