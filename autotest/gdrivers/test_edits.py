@@ -57,21 +57,6 @@ def test_an_attribute_with_a_colon_survives_an_edit(tmp_path, of_group):
     assert document(path)["attributes"] == (of_group or {})
 
 
-def test_attributes_with_a_colon_survive_an_edit_of_a_group_that_is_one_raster(tmp_path):
-    path = store(tmp_path / "a.zarr", {"eo:common": 1, "eo:own": 2}, {"eo:cloud_cover": 5, "Title": "A", "title": "b"})
-    oracle.write(os.path.join(path, "b"), array_meta((8, 10), attributes={"eo:common": 1, "eo:own": 3}), np.zeros((8, 10), "uint16"))
-    dataset = update(path)
-    assert items_of(dataset) == {"eo:cloud_cover": "5", "Title": "A", "title": "b", "eo:common": "1"}
-    assert [items_of(dataset.GetRasterBand(b)).get("eo:own") for b in (1, 2)] == ["2", "3"]
-    dataset.SetMetadataItem("eo:snow_cover", "9")
-    dataset.GetRasterBand(2).SetMetadataItem("eo:more", "4")
-    dataset = None
-    assert document(path)["attributes"] == {"eo:cloud_cover": 5, "Title": "A", "title": "b", "eo:snow_cover": "9"}
-    assert attributes_of(path) == {"eo:common": 1, "eo:own": 2}
-    assert {k: v for k, v in attributes_of(path, "b").items() if k.startswith("eo:")} == {"eo:common": 1, "eo:own": 3}
-    assert items_of(held_band(open_ours(path), 2))["eo:more"] == "4"
-
-
 NO_ITEMS = {"a=b": "c=d", "=lead": 1, "": "unnamed", "x=": [1, 2], "two\nlines": "e\nf"}  # the last is one
 
 
@@ -130,13 +115,6 @@ def test_items_of_bands_and_domains_keep_their_names(tmp_path):
         dataset = thing = None
 
 
-def test_names_with_colons_survive_a_copy(tmp_path):
-    path = store(tmp_path / "a.zarr", NAMES, {"eo:group": 1})
-    copy(tmp_path / "b.zarr", open_ours(name_of(path, "/a")))
-    (name,) = arrays(tmp_path / "b.zarr")
-    assert items_of(open_ours(str(tmp_path / "b.zarr"))) == {**{k: str(v) for k, v in NAMES.items()}, "eo:group": "1"}
-
-
 def test_a_change_of_case_alone_is_saved(tmp_path):
     path = store(tmp_path / "a.zarr", {"name": "value"}, {"of": "group"})
     oracle.write(os.path.join(path, "b"), array_meta((8, 10), attributes={"name": "value", "own": "x"}), np.zeros((8, 10), "uint16"))
@@ -147,28 +125,6 @@ def test_a_change_of_case_alone_is_saved(tmp_path):
     dataset = open_ours(path)
     assert items_of(dataset) == {"name": "VALUE", "of": "Group"}
     assert items_of(dataset.GetRasterBand(2))["own"] == "X"
-
-
-@pytest.mark.parametrize("way", ["item", "list", "dictionary"])
-@pytest.mark.parametrize("value", ["Point", "Area"])
-def test_area_or_point_is_stored_however_it_is_set(tmp_path, way, value):
-    path = str(tmp_path / "a.zarr")
-    before = source(np.zeros((1, 8, 10), "uint8"), UTM, "EPSG:32633")
-    before.SetMetadataItem("AREA_OR_POINT", "Area" if value == "Point" else "Point")
-    copy(path, before)
-    dataset = update(path)
-    if way == "item":
-        dataset.SetMetadataItem("AREA_OR_POINT", value)
-    else:
-        dataset.SetMetadata(["AREA_OR_POINT=" + value, "other=1"] if way == "list" else {"AREA_OR_POINT": value, "other": "1"})
-    dataset = None
-    dataset = open_ours(path)
-    assert dataset.GetMetadataItem("AREA_OR_POINT") == value
-    assert geotransform(dataset) == UTM
-    dataset = update(path)
-    dataset.SetMetadata({"other": "2"})  # says nothing of it
-    dataset = None
-    assert open_ours(path).GetMetadataItem("AREA_OR_POINT") == value
 
 
 @pytest.mark.parametrize("registration", ["pixel", None])
@@ -204,26 +160,6 @@ def test_items_that_begin_with_dim_stay(tmp_path):
     assert dataset.GetMetadataItem("DIM_of_the_sensor") == "3"
     assert items_of(dataset.GetRasterBand(1)) == {"DIM_STACK": "7", "more": "8"}
     assert "DIM_band_INDEX" not in json.dumps(arrays(path))
-
-
-@pytest.mark.parametrize("edit", ["item", "nodata"])
-def test_halves_of_surrogate_pairs_and_nul_become_the_replacement_character(tmp_path, edit):
-    """Python's json writes them. What reads UTF-8 cannot hold them."""
-    path = store(tmp_path / "a.zarr", {"raw": 0}, {"raw": 0})
-    name = os.path.join(path, "a", "zarr.json")
-    with open(name) as file:
-        text = file.read()
-    with open(name, "w") as file:
-        file.write(re.sub('"raw": *0', lambda found: r'"half": "\ud800", "nul": ["a\u0000b"], "\uD83D\uDE00": "\ud83d\ude00"', text))
-    dataset = gdal.OpenEx(name_of(path, "/a"), gdal.OF_UPDATE)
-    assert items_of(dataset)["half"] == "\ufffd"
-    if edit == "item":
-        dataset.SetMetadataItem("k", "v")
-    else:
-        dataset.GetRasterBand(1).SetNoDataValue(7)
-    dataset = None
-    found = attributes_of(path)
-    assert {k: found[k] for k in ("half", "nul", "\U0001F600")} == {"half": "\ufffd", "nul": ["a\ufffdb"], "\U0001F600": "\U0001F600"}
 
 
 # ------------------------------------------------------------------------------------------------------ what bands mean
@@ -799,18 +735,6 @@ def test_registration_stored_twice_is_kept_unless_it_changes(tmp_path, edit):
     assert open_ours(name_of(str(path), "/a")).GetMetadataItem("AREA_OR_POINT") == ("Point" if edit == "registration" else "Area")
 
 
-@pytest.mark.parametrize("said", [1, ["Point"], {"a": 1}, "q", True, None])
-@pytest.mark.parametrize("edit", ["item", "registration"])
-def test_invalid_registration_attribute_is_kept_as_it_is(tmp_path, said, edit):
-    path = tmp_path / "a.zarr"
-    attributes = {**spatial_proj((10, 0, 500000, 0, -10, 5000000), "EPSG:32633"), "AREA_OR_POINT": said}
-    oracle.put(str(path), {"zarr.json": group_meta()})
-    oracle.write(str(path / "a"), plain_meta((8, 10), "uint16", attributes=attributes, dimension_names=["y", "x"]), np.ones((8, 10), "uint16"))
-    update(str(path), "/a").SetMetadataItem(*(("k", "v") if edit == "item" else ("AREA_OR_POINT", "Point")))
-    assert attributes_of(str(path), "a")["AREA_OR_POINT"] == said
-    assert (edit == "registration") == (attributes_of(str(path), "a").get("spatial:registration") == "node")
-
-
 def test_a_registration_that_is_neither_area_nor_point_is_refused(tmp_path):
     path = georeferenced(tmp_path / "a.zarr")
     before, dataset = nodes_of(path), update(path, "/a")
@@ -944,24 +868,6 @@ def test_edit_keeps_nested_consolidated_metadata_of_zarr_python(tmp_path, name):
     run_peer("zarr_python_nested.py", "read", tmp_path)
     expected = moved({"g": ["empty", "full"], "g/empty": [], "g/full": ["v"], **changed})
     assert json.loads((tmp_path / "members.json").read_text()) == {"": sorted({"a", *(n for n in expected if "/" not in n)}), **expected}
-
-
-@pytest.mark.parametrize("listed", [[1, {"zarr_format": 3}], "text", None], ids=["list", "text", "null"])
-def test_edit_keeps_consolidated_entries_that_are_no_documents(tmp_path, listed):
-    """Found by fuzz_open: a list was taken for an object whose members have no names."""
-    path = str(tmp_path / "a.zarr")
-    oracle.put(path, {"zarr.json": group_meta()})
-    oracle.write(os.path.join(path, "a"), array_meta((8, 10)), np.zeros((8, 10), "uint16"))
-    oracle.consolidate(path)
-    root = document(path)
-    root["consolidated_metadata"]["metadata"]["other"] = listed
-    oracle.put(path, {"zarr.json": root})
-    dataset = gdal.OpenEx(name_of(path, "/a"), gdal.OF_RASTER | gdal.OF_UPDATE)
-    dataset.SetMetadataItem("k", "v")
-    dataset = None
-    found = document(path)["consolidated_metadata"]["metadata"]
-    assert found["other"] == listed and set(found) == {"a", "other"}
-    assert found["a"] == document(path + "/a") and open_ours(path, "/a").GetMetadataItem("k") == "v"
 
 
 def test_edit_drops_nested_consolidated_metadata_that_became_stale(tmp_path):

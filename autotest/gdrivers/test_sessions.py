@@ -128,10 +128,9 @@ def test_an_item_of_70_megabytes_is_refused_and_the_store_stays_readable(tmp_pat
     message = error_of(dataset.FlushCache)
     assert "zarr.json is not written" in message and "at most 67108864" in message
     dataset.SetMetadataItem("k", "small")
-    dataset.FlushCache()
+    assert "open it again" in error_of(dataset.FlushCache)  # an error ends the session
     dataset = None
-    assert gdal.Open(path).GetMetadata()["l"] == "b" and gdal.Open(path).GetMetadataItem("k") == "small"
-    assert set(document(tmp_path / "a.zarr")) == set(before)
+    assert document(tmp_path / "a.zarr") == before
 
 
 @pytest.mark.skipif(GDAL < 3080000, reason="GDAL has no Rename() and Delete...() before 3.8")

@@ -258,37 +258,6 @@ def test_consolidated_metadata_have_the_last_document_of_two_writers(s3, meets, 
     assert root["consolidated_metadata"]["metadata"]["v"]["attributes"] == own["attributes"]
 
 
-def test_attributes_of_two_concurrent_writers_are_both_stored(s3, meets):
-    made()
-    ours = update()
-    ours.SetMetadataItem("ours", "1")
-
-    def other():
-        theirs = update()
-        theirs.SetMetadataItem("theirs", "2")
-        theirs.FlushCache()
-    done = meets("v/zarr.json", other)
-    ours.FlushCache()
-    ours = None
-    assert done
-    gdal.VSICurlClearCache()
-    for name in (NAME, PATH):  # the array's own document, and the consolidated metadata
-        assert {key: value for key, value in gdal.OpenEx(name).GetMetadata().items() if key.endswith("s")} == {"ours": "1", "theirs": "2"}
-
-
-def test_shard_removed_meanwhile_is_rebuilt_from_own_chunks(s3, meets):
-    made()
-    ours = wrote(3)
-    ours.FlushCache()
-    ours.GetRasterBand(1).WriteArray(np.full((16, 16), 1, "uint8"), 16, 0)
-    meets("v/c/0/0", lambda: s3.objects.pop("bucket/a.zarr/v/c/0/0"))
-    ours.FlushCache()
-    ours = None
-    expected = np.zeros((64, 64), "uint8")
-    expected[:16, 16:32] = 1
-    assert_same(stored(), expected)
-
-
 def test_lost_answer_of_a_completed_put_is_no_failure(s3):
     made()
     lost = []

@@ -89,27 +89,27 @@ std::string zsRealPath(const std::string &name);
 /* The zsRealPath() of the stores on which this program has datasets open; one may come several times. */
 std::vector<std::string> zsOpenStores();
 
-/* While it lives, an edit that changes several documents; one that is not kept is taken back. */
-class ZSSavepoint
+/* While it lives, an edit that changes several documents; one that is not kept, and has changed some, ends the
+ * hierarchy: nothing of it is written. */
+class ZSWholeEdit
 {
     struct zs_hierarchy *m_hierarchy;
-    struct zs_savepoint m_savepoint;
-    bool m_keeps = false;
+    size_t m_edits;
 
   public:
-    explicit ZSSavepoint(struct zs_hierarchy *hierarchy)
-        : m_hierarchy(hierarchy), m_savepoint(zs_savepoint_begin(hierarchy))
+    explicit ZSWholeEdit(struct zs_hierarchy *hierarchy)
+        : m_hierarchy(hierarchy), m_edits(zs_hierarchy_edits(hierarchy))
     {
     }
-    ZSSavepoint(const ZSSavepoint &) = delete;
-    ZSSavepoint &operator=(const ZSSavepoint &) = delete;
-    ~ZSSavepoint()
+    ZSWholeEdit(const ZSWholeEdit &) = delete;
+    ZSWholeEdit &operator=(const ZSWholeEdit &) = delete;
+    ~ZSWholeEdit()
     {
-        zs_savepoint_end(m_hierarchy, m_savepoint, m_keeps);
+        zs_hierarchy_abandon(m_hierarchy, m_edits);
     }
     void Keep()
     {
-        m_keeps = true;
+        m_edits = zs_hierarchy_edits(m_hierarchy);
     }
 };
 

@@ -43,8 +43,6 @@ static enum zs_status open_array(struct zs_raster *r, const struct zs_node *node
                                  struct zs_error *err)
 {
     struct zs_store *store = zs_hierarchy_store(r->hierarchy);
-    if (r->group[0] != '\0') /* else there is nothing; what a killed process left would show through */
-        ZS_TRY(zs_contents_remove_left(store, node, err));
     ZS_TRY(zs_array_open_in(store, node, options, array, err));
     zs_array_set_new(*array, chunk_order);
     return ZS_OK;
@@ -275,22 +273,15 @@ static char *mark_of(const char *group)
     return zs_format("%s/" ZS_MARK_NAME, group);
 }
 
-/* Checks that no node is there, in the store, whatever consolidated metadata list; nor below it: a writer of another
- * kind may have put arrays into a group that has no document. */
+/* In the store, whatever consolidated metadata list. */
 static enum zs_status check_absent(struct zs_hierarchy *hierarchy, const char *group, struct zs_error *err)
 {
-    struct zs_store *store = zs_hierarchy_store(hierarchy);
-    struct zs_contents found = {0};
     const struct zs_node *node;
     ZS_TRY(zs_hierarchy_occupant(hierarchy, group, &node, err));
-    const char *there = node != NULL ? group : NULL;
-    enum zs_status status = node == NULL ? zs_contents_find_below(store, group, &found, err) : ZS_OK;
-    for (size_t i = 0; i < found.own.count; i++)
-        there = zs_is_document(found.own.list[i]) ? found.own.list[i] : there;
-    if (there != NULL)
-        status = zs_fail(err, ZS_ARGUMENT, "%s: there is a /%s already; choose another ARRAY_NAME", store->root, there);
-    zs_contents_clear(&found);
-    return status == ZS_UNSUPPORTED ? ZS_OK : status; /* of a store that cannot be listed */
+    if (node == NULL)
+        return ZS_OK;
+    return zs_fail(err, ZS_ARGUMENT, "%s: there is a /%s already; choose another ARRAY_NAME",
+                   zs_hierarchy_store(hierarchy)->root, group);
 }
 
 static enum zs_status claim(struct zs_hierarchy *hierarchy, const char *group, const char *mark, struct zs_error *err)
@@ -299,7 +290,9 @@ static enum zs_status claim(struct zs_hierarchy *hierarchy, const char *group, c
     struct zs_error ignored;
     ZS_TRY(check_absent(hierarchy, group, err));
     ZS_TRY(zs_mark_put(store, mark, false, err));
-    const enum zs_status status = check_absent(hierarchy, group, err); /* another maker may have finished meanwhile */
+    enum zs_status status = check_absent(hierarchy, group, err); /* another maker may have finished meanwhile */
+    if (status == ZS_OK) /* what a killed process left would show through; or nothing lists arrays there */
+        status = zs_contents_remove_left(store, group, err);
     if (status != ZS_OK && zs_mark_remove(store, mark, &ignored) != ZS_OK)
         zs_error_prefix(err, "%s/%s stays", store->root, mark);
     return status;

@@ -100,8 +100,8 @@ enum zs_status zs_raster_claim(struct zs_hierarchy *hierarchy, const char *group
 /* Removes the mark: the raster is whole, its overviews too, or nothing was written. Does nothing for the root. */
 enum zs_status zs_raster_finish(struct zs_store *store, const char *group, struct zs_error *err);
 
-/* Removes what was made in the claimed group through `hierarchy`, published or not, and the mark. What others have put
- * there stays (zs_hierarchy_take_back()). */
+/* Removes what was made in the claimed group through `hierarchy`, and the mark
+ * (zs_hierarchy_take_back()). */
 enum zs_status zs_raster_take_back(const struct zs_hierarchy *hierarchy, struct zs_store *store, const char *group,
                                    struct zs_error *err);
 

@@ -286,15 +286,13 @@ static enum zs_status remove_levels(struct zs_hierarchy *hierarchy, const struct
         return ZS_OK;
     ZS_TRY(read_georef(hierarchy, base, axes, &georef, &style, &geo, err));
     geo.has_transform = geo.has_transform && style.spatial_proj;
-    const struct zs_savepoint before = zs_savepoint_begin(hierarchy);
     enum zs_status status = ZS_OK;
     for (size_t i = 0; i < levels->count && status == ZS_OK; i++)
         status = remove_level(hierarchy, levels->list[i], err);
     if (status == ZS_OK)
         status = list_levels(hierarchy, base, axes, &geo, NULL, 0, NULL, err);
-    zs_savepoint_end(hierarchy, before, status == ZS_OK);
     zs_georef_clear(&georef);
-    return status;
+    return zs_hierarchy_keep(hierarchy, status);
 }
 
 enum zs_status zs_overviews_take_out(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
@@ -389,7 +387,8 @@ static zs_json *level_document(const struct zs_overviews *made, int factor)
     }
     zs_json *document = zs_json_copy(made->base->document);
     zs_json *attributes = document != NULL ? zs_document_attributes(document) : NULL;
-    if (attributes == NULL || zs_json_set(document, "shape", zs_shape_list(shape, meta->ndim)) == NULL ||
+    if (attributes == NULL || !zs_document_use_default_keys(document) ||
+        zs_json_set(document, "shape", zs_shape_list(shape, meta->ndim)) == NULL ||
         zs_json_set(document, "chunk_grid", zs_chunk_grid_document(shard, meta->ndim)) == NULL ||
         !set_names(made, document, "dimension_names", factor) ||
         !set_names(made, attributes, ZS_ARRAY_DIMENSIONS, factor)) {
@@ -451,7 +450,7 @@ static enum zs_status check_path(const struct zs_overviews *made, const struct z
     if (node == NULL)
         return zs_hierarchy_is_new(made->hierarchy)
                    ? ZS_OK
-                   : zs_contents_remove_left(zs_hierarchy_store(made->hierarchy), level, err);
+                   : zs_contents_remove_left(zs_hierarchy_store(made->hierarchy), path, err);
     return zs_is_one_of(path, (const char *const *)old->list) ? ZS_OK : zs_names_add(old, zs_strdup(path), err);
 }
 
@@ -639,7 +638,7 @@ enum zs_status zs_overviews_publish(struct zs_overviews *made, struct zs_error *
     ZS_TRY(read_georef(made->hierarchy, made->base, made->axes, &georef, &style, &geo, err));
     const enum zs_status status = publish_levels(made, &style, &geo, err);
     zs_georef_clear(&georef);
-    return status;
+    return zs_hierarchy_keep(made->hierarchy, status);
 }
 
 void zs_overviews_free(struct zs_overviews *made)

@@ -433,7 +433,7 @@ enum zs_status zs_update_empty_array(struct zs_hierarchy *h, const struct zs_nod
     }
     struct zs_node *fresh;
     ZS_TRY(zs_node_create(node->path, document, true, &fresh, err));
-    ZS_TRY(zs_hierarchy_update_node(h, fresh, err));
+    ZS_TRY(zs_hierarchy_add(h, fresh, err));
     *replacement = fresh;
     return zs_hierarchy_flush(h, err);
 }

@@ -235,34 +235,25 @@ enum zs_status zs_contents_find(struct zs_store *store, struct zs_contents *cont
     return find(store, "", (struct owner){0}, 0, contents, err);
 }
 
-/* Removes the marks among the keys, or all others. */
-static enum zs_status remove_marks(struct zs_store *store, const struct zs_names *own, bool are_marks,
-                                   struct zs_error *err)
-{
-    const char **keys = zs_calloc(own->count + 1, sizeof *keys);
-    size_t n = 0;
-    ZS_TRY_MEMORY(keys, err);
-    for (size_t i = 0; i < own->count; i++)
-        if (zs_is_mark(own->list[i]) == are_marks)
-            keys[n++] = own->list[i];
-    const enum zs_status status = zs_store_remove_all(store, keys, n, err);
-    free(keys);
-    return status;
-}
-
 enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_contents *contents, enum zs_marks marks,
                                   struct zs_error *err)
 {
-    ZS_TRY(remove_marks(store, &contents->own, false, err));
-    if (marks == ZS_MARKS_GO)
-        ZS_TRY(remove_marks(store, &contents->own, true, err));
-    for (size_t i = contents->directories.count; i-- > 0 && !store->is_remote;)
+    const char **keys = zs_calloc(contents->own.count + 1, sizeof *keys);
+    size_t n = 0;
+    ZS_TRY_MEMORY(keys, err);
+    for (size_t i = 0; i < contents->own.count; i++)
+        if (marks == ZS_MARKS_GO || !zs_is_mark(contents->own.list[i]))
+            keys[n++] = contents->own.list[i];
+    const enum zs_status status = zs_store_remove_all(store, keys, n, err);
+    free(keys);
+    for (size_t i = contents->directories.count; i-- > 0 && status == ZS_OK && !store->is_remote;)
         zs_store_remove_directory(store, contents->directories.list[i]);
-    return ZS_OK;
+    return status;
 }
 
-enum zs_status zs_contents_find_below(struct zs_store *store, const char *path, struct zs_contents *contents,
-                                      struct zs_error *err)
+/* Finds what is at and below a path (not ""), which may be nothing. */
+static enum zs_status find_below(struct zs_store *store, const char *path, struct zs_contents *contents,
+                                 struct zs_error *err)
 {
     enum zs_link link;
     ZS_TRY(zs_store_is_link(store, path, &link, err));
@@ -271,28 +262,31 @@ enum zs_status zs_contents_find_below(struct zs_store *store, const char *path, 
     return find(store, path, (struct owner){0}, 1, contents, err);
 }
 
-enum zs_status zs_contents_remove_left(struct zs_store *store, const struct zs_node *array, struct zs_error *err)
+enum zs_status zs_contents_remove_left(struct zs_store *store, const char *path, struct zs_error *err)
 {
-    struct zs_contents contents = {0};
-    bool has_document = false;
-    enum zs_status status = /* it need not be stored: its chunks are known by the keys of its metadata */
-        find(store, array->path, (struct owner){array->path, array->array, true}, 1, &contents, err);
-    for (size_t i = 0; i < contents.own.count; i++)
-        has_document = has_document || zs_is_document(contents.own.list[i]);
-    if (status == ZS_OK && !has_document)
-        status = zs_contents_remove(store, &contents, ZS_MARKS_STAY, err);
-    zs_contents_clear(&contents);
+    struct zs_contents found = {0};
+    const char *last = NULL;
+    enum zs_status status = find_below(store, path, &found, err);
+    for (size_t i = 0; i < found.own.count && status == ZS_OK; i++)
+        if (zs_is_document(found.own.list[i]))
+            last = found.own.list[i]; /* of a node in a group rather than the group */
+    if (last != NULL)
+        status = zs_fail(err, ZS_ARGUMENT,
+                         "%s: there is a /%.*s already: it is not replaced; choose another name, or remove /%s",
+                         store->root, (int)(strlen(last) - strlen("/" DOCUMENT)), last, path);
+    else if (status == ZS_OK)
+        status = zs_contents_remove(store, &found, ZS_MARKS_STAY, err);
+    zs_contents_clear(&found);
     return status == ZS_UNSUPPORTED ? ZS_OK : status;
 }
 
-enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path, enum zs_marks marks,
-                                        struct zs_error *err)
+enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path, struct zs_error *err)
 {
-    struct zs_contents contents = {0};
-    enum zs_status status = zs_contents_find_below(store, path, &contents, err);
+    struct zs_contents found = {0};
+    enum zs_status status = find_below(store, path, &found, err);
     if (status == ZS_OK)
-        status = zs_contents_remove(store, &contents, marks, err);
-    zs_contents_clear(&contents);
+        status = zs_contents_remove(store, &found, ZS_MARKS_GO, err);
+    zs_contents_clear(&found);
     return status;
 }
 

@@ -21,13 +21,8 @@ struct zs_contents {
  * zs_contents_clear(), also on failure. */
 enum zs_status zs_contents_find(struct zs_store *store, struct zs_contents *contents, struct zs_error *err);
 void zs_contents_clear(struct zs_contents *contents);
-/* Adds to `contents` what is at and below `path` (not ""), which may be nothing. A symbolic link at the path itself is
- * own. */
-enum zs_status zs_contents_find_below(struct zs_store *store, const char *path, struct zs_contents *contents,
-                                      struct zs_error *err);
 
-/* What becomes of marks (store/staging.h): they stay, for their makers, or go last: they keep other makers away
- * meanwhile. */
+/* What becomes of marks (store/staging.h): they stay, for their makers, or go. */
 enum zs_marks { ZS_MARKS_STAY, ZS_MARKS_GO };
 
 /* Removes the store's own files, then empty directories, except the root. The root's zarr.json goes first: a
@@ -35,10 +30,9 @@ enum zs_marks { ZS_MARKS_STAY, ZS_MARKS_GO };
 enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_contents *contents, enum zs_marks marks,
                                   struct zs_error *err);
 
-/* Removes the chunks that killed writers left below the path of an array that is not stored. Removes nothing where a
- * document is: another writer has put it. ZS_OK where listing is impossible. */
-enum zs_status zs_contents_remove_left(struct zs_store *store, const struct zs_node *array, struct zs_error *err);
+/* Removes the chunks that killed writers left at and below the path of a node that is not stored; marks stay.
+ * ZS_ARGUMENT, and nothing is removed, where a node is stored there. ZS_OK where listing is impossible. */
+enum zs_status zs_contents_remove_left(struct zs_store *store, const char *path, struct zs_error *err);
 
 /* Finds and removes the node at `path` and all below it. ZS_UNSUPPORTED where listing is impossible. */
-enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path, enum zs_marks marks,
-                                        struct zs_error *err);
+enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path, struct zs_error *err);

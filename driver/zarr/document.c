@@ -186,6 +186,16 @@ zs_json *zs_group_document(void)
     return doc;
 }
 
+bool zs_document_use_default_keys(zs_json *document)
+{
+    const char *name = zs_extension_name(zs_json_get(document, "chunk_key_encoding"), NULL);
+    if (name == NULL || strcmp(name, "v2") != 0)
+        return true;
+    zs_json_remove(document, "chunk_key_encoding");
+    return zs_json_add_raw(document, "chunk_key_encoding",
+                           "{\"name\":\"default\",\"configuration\":{\"separator\":\"/\"}}") != NULL;
+}
+
 zs_json *zs_document_attributes(zs_json *document)
 {
     zs_json *attributes = zs_json_get_mutable(document, "attributes");

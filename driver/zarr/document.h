@@ -59,6 +59,10 @@ zs_json *zs_array_document(const struct zs_array_spec *spec);
 /* Makes the document of a group, with empty attributes; NULL without memory. */
 zs_json *zs_group_document(void);
 
+/* Gives an array without chunks the default keys of these, by which left ones are known (contents.h). False without
+ * memory. */
+bool zs_document_use_default_keys(zs_json *document);
+
 /* Returns the `attributes` of a document, added when absent; NULL without memory. */
 zs_json *zs_document_attributes(zs_json *document);
 

@@ -2,14 +2,10 @@
  *
  * The pending changes of a hierarchy become a list of edits in JSON, one for each path:
  *
- *   {"path": p, "new": document}         a new node ("over": over what is stored there; "replaces": a removed node, of
- *                                        which all below goes, too)
+ *   {"path": p, "new": document}         a new node
  *   {"path": p, "node_type": t, "set": {...}, "drop": [...], "attributes": {"set": {...}, "drop": [...]}}
- *                                        the members and attributes that were touched ("new": the document, where the
- *                                        stored one may be gone)
- *   {"path": p, "removed": document}     the node goes, with all below it
- *   {"path": p, "to": q, "listed": {g: consolidated metadata}}
- *                                        the node is renamed, which these groups list
+ *                                        the members and attributes that were touched
+ *   {"path": p, "removed": document}     the node goes, with all below it; null: it had no document
  *
  * An edit is put over the document that is stored by then: names that were not touched stay as others made them, of
  * two editors of one name the last wins. Consolidated metadata of groups above get the documents as they were put. */
@@ -74,40 +70,29 @@ static bool put_touched(zs_json *object, const zs_json *touched, bool *is_change
 
 static bool add_edit(zs_json *edits, const struct zs_hierarchy_entry *entry)
 {
-    const struct zs_change *change = entry->change;
-    const zs_json *document = entry->node != NULL ? entry->node->document : NULL;
     zs_json *edit = zs_json_add_object(edits, NULL);
-    bool ok = zs_json_add_string(edit, "path", entry->path) != NULL;
-    if (change->kind == ZS_CHANGE_REMOVED)
+    const bool ok = zs_json_add_string(edit, "path", entry->path) != NULL;
+    if (entry->change == ZS_CHANGE_REMOVED)
         return ok && zs_json_add_null(edit, "removed") != NULL; /* the stored document, when that is read */
-    if (change->was_removed)
-        ok = ok && zs_json_add_bool(edit, "replaces", true) != NULL;
-    if (change->kind == ZS_CHANGE_NEW && (change->was_removed || change->is_sent))
-        ok = ok && zs_json_add_bool(edit, "over", true) != NULL;
-    if (change->kind == ZS_CHANGE_NEW || change->may_be_gone)
-        ok = ok && zs_json_add(edit, "new", zs_json_copy(document)) != NULL;
-    if (change->kind == ZS_CHANGE_NEW)
-        return ok;
+    const zs_json *document = entry->node->document;
+    if (entry->before == NULL)
+        return ok && zs_json_add(edit, "new", zs_json_copy(document)) != NULL;
     const char *type = entry->node->type == ZS_NODE_ARRAY ? "array" : "group";
     return ok && zs_json_add_string(edit, "node_type", type) != NULL &&
-           add_touched(edit, change->before, document, true) &&
-           add_touched(zs_json_add_object(edit, "attributes"), zs_json_get(change->before, "attributes"),
+           add_touched(edit, entry->before, document, true) &&
+           add_touched(zs_json_add_object(edit, "attributes"), zs_json_get(entry->before, "attributes"),
                        zs_json_get(document, "attributes"), false);
 }
 
 zs_json *zs_edits_make(const struct zs_hierarchy *hierarchy)
 {
     zs_json *edits = zs_json_new_array();
-    const char *removed = NULL;
     bool ok = edits != NULL;
     for (size_t i = 0; i < hierarchy->count && ok; i++) {
         const struct zs_hierarchy_entry *entry = &hierarchy->entries[i];
-        const bool goes = entry->change != NULL && entry->change->kind == ZS_CHANGE_REMOVED;
-        if (entry->change == NULL || (!goes && entry->node == NULL) ||
-            (goes && removed != NULL && zs_path_is_within(entry->path, removed)))
-            continue;
-        ok = add_edit(edits, entry);
-        removed = goes ? entry->path : removed;
+        const bool is_change = entry->change == ZS_CHANGE_REMOVED || entry->node != NULL;
+        if (entry->change != ZS_CHANGE_NONE && is_change)
+            ok = add_edit(edits, entry);
     }
     if (ok)
         return edits;
@@ -151,39 +136,51 @@ static enum zs_status apply_touched(struct zs_edit_item *item, bool *is_changed,
     return ok ? ZS_OK : zs_fail_memory(err);
 }
 
+/* Notes in an edit the stored document of a node that is removed: a journal removes no other one. */
+static enum zs_status apply_removal(const struct zs_edit_work *work, struct zs_edit_item *item, struct zs_error *err)
+{
+    zs_json *own = item->document != NULL ? zs_document_own(item->document) : NULL;
+    if (item->document != NULL && own == NULL)
+        return zs_fail_memory(err);
+    item->goes = work->of != NULL || own == NULL || zs_json_is_same(own, zs_json_get(item->edit, "removed"));
+    if (work->of != NULL && own != NULL)
+        return zs_json_set(item->edit, "removed", own) != NULL ? ZS_OK : zs_fail_memory(err);
+    zs_json_free(own);
+    return ZS_OK;
+}
+
 /* Makes the document what it is to be by the edit of its path. */
-static enum zs_status apply(struct zs_edit_item *item, bool *is_changed, struct zs_error *err)
+static enum zs_status apply(const struct zs_edit_work *work, struct zs_edit_item *item, bool *is_changed,
+                            struct zs_error *err)
 {
     const zs_json *document = zs_json_get(item->edit, "new");
-    const bool is_edit = zs_json_get(item->edit, "set") != NULL;
-    if (item->document != NULL && is_edit)
-        return apply_touched(item, is_changed, err);
+    if (zs_json_get(item->edit, "removed") != NULL)
+        return apply_removal(work, item, err);
     if (document == NULL)
-        return is_edit ? zs_fail(err, ZS_INVALID,
-                                 "/%s: another writer removed this %s meanwhile: its changes are not written",
-                                 item->path, zs_json_text(item->edit, "node_type", "node"))
-                       : ZS_OK;
-    if (item->document != NULL && zs_json_is_same(item->document, document))
-        return ZS_OK;
-    if (item->document != NULL && zs_json_get(item->edit, "over") == NULL)
-        return fail_changed(item->path, "made it", err);
+        return item->document != NULL ? apply_touched(item, is_changed, err)
+                                      : zs_fail(err, ZS_INVALID,
+                                                "/%s: another writer removed this %s meanwhile: its changes are not "
+                                                "written", item->path, zs_json_text(item->edit, "node_type", "node"));
+    if (item->document != NULL)
+        return zs_json_is_same(item->document, document) ? ZS_OK : fail_changed(item->path, "made it", err);
     *is_changed = true;
-    zs_json_free(item->document);
     item->document = zs_json_copy(document);
     return item->document != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
-/* Reads the stored document. A damaged one stays as it is, with all that is to be put over it, but the root's may be
- * half written: it is waited for. */
+/* Reads the stored document. A journal leaves a damaged one as it is, with all that is to be put over it, but the
+ * root's may be half written: it is waited for. */
 static enum zs_status load(const struct zs_edit_work *work, struct zs_edit_item *item, struct zs_error *err)
 {
     zs_json_free(item->document);
     free(item->etag);
     item->document = NULL;
     item->etag = NULL;
-    const bool is_known = work->is_new && zs_json_get(item->edit, "set") == NULL;
-    const enum zs_status status =
-        is_known ? ZS_OK : zs_document_load(work->store, item->path, &item->document, &item->etag, err);
+    if (work->is_new)
+        return ZS_OK;
+    const enum zs_status status = zs_document_load(work->store, item->path, &item->document, &item->etag, err);
+    if (status == ZS_CORRUPT && zs_json_get(item->edit, "removed") != NULL)
+        return ZS_OK;
     if (status != ZS_CORRUPT || work->of != NULL)
         return status;
     return item->path[0] == '\0' ? ZS_IO : ZS_OK;
@@ -274,28 +271,6 @@ static void drop_nested(struct listing *listing)
             zs_json_remove(zs_json_get_mutable(listing->metadata, zs_json_name(m)), "consolidated_metadata");
 }
 
-zs_json *zs_listing_renamed(const zs_json *consolidated, const char *from, const char *to)
-{
-    zs_json *copy = zs_json_copy(consolidated), *metadata = zs_json_new_object();
-    bool ok = copy != NULL && metadata != NULL;
-    const zs_json *m = zs_json_first(zs_json_get(consolidated, "metadata"));
-    for (; m != NULL && ok; m = zs_json_next(m)) {
-        const char *name = zs_json_name(m);
-        char *now = zs_path_is_within(name, from) ? zs_format("%s%s", to, name + strlen(from)) : zs_strdup(name);
-        zs_json *listed = now != NULL ? zs_json_add(metadata, now, zs_json_copy(m)) : NULL;
-        ok = listed != NULL;
-        if (lists_nodes(listed) && strcmp(from, to) != 0)
-            zs_json_remove(listed, "consolidated_metadata");
-        free(now);
-    }
-    if (ok && zs_json_set(copy, "metadata", metadata) != NULL && zs_document_sort_consolidated(copy))
-        return copy;
-    if (!ok)
-        zs_json_free(metadata);
-    zs_json_free(copy);
-    return NULL;
-}
-
 /* Returns the path of an edit relative to a group, borrowed; NULL when it is not below it. */
 static const char *below(const char *group, const char *path)
 {
@@ -307,8 +282,7 @@ static bool list_all(const struct zs_edit_work *work, const struct zs_edit_item 
 {
     bool ok = true;
     for (const zs_json *e = zs_json_first(work->edits); e != NULL; e = zs_json_next(e)) {
-        const bool goes = zs_json_get(e, "removed") != NULL || zs_json_get(e, "replaces") != NULL;
-        const char *name = goes ? below(group->path, zs_edit_path(e)) : NULL;
+        const char *name = zs_json_get(e, "removed") != NULL ? below(group->path, zs_edit_path(e)) : NULL;
         if (name != NULL)
             unlist(listing, name);
     }
@@ -316,7 +290,8 @@ static bool list_all(const struct zs_edit_work *work, const struct zs_edit_item 
     for (size_t i = 0; i < work->count && ok; i++) {
         const struct zs_edit_item *item = &work->items[i];
         const char *name = below(group->path, item->path);
-        if (name != NULL && item->edit != NULL && item->document != NULL)
+        const bool is_listed = item->document != NULL && zs_json_get(item->edit, "removed") == NULL;
+        if (name != NULL && item->edit != NULL && is_listed)
             ok = list_document(listing, name, item->document);
     }
     return ok;
@@ -359,7 +334,7 @@ static enum zs_status build(struct zs_edit_work *work, struct zs_edit_item *item
     item->text = NULL;
     ZS_TRY(load(work, item, err));
     if (item->edit != NULL) {
-        const enum zs_status status = apply(item, &is_changed, err);
+        const enum zs_status status = apply(work, item, &is_changed, err);
         if (status != ZS_OK && (status != ZS_INVALID || work->of != NULL))
             return status;
         is_changed = is_changed && status == ZS_OK;
@@ -370,14 +345,14 @@ static enum zs_status build(struct zs_edit_work *work, struct zs_edit_item *item
                        work->store->root, item->path[0] != '\0' ? "/" : "", item->path,
                        item->path[0] != '\0' ? "or renamed this group" : "this store");
     }
-    if (item->document != NULL)
+    if (item->document != NULL && zs_json_get(item->edit, "removed") == NULL)
         ZS_TRY(update_listing(work, item, &is_changed, err));
     return is_changed ? zs_document_print(work->store, item->path, item->document, &item->text, err) : ZS_OK;
 }
 
 static bool is_new(const struct zs_edit_item *item)
 {
-    return item->path[0] != '\0' && zs_json_get(item->edit, "new") != NULL && zs_json_get(item->edit, "set") == NULL;
+    return item->path[0] != '\0' && zs_json_get(item->edit, "new") != NULL;
 }
 
 /* Reads the edited documents below a group again: another writer may have put newer ones, and listed them. */
@@ -438,7 +413,7 @@ static int compare_order(const void *a, const void *b)
 }
 
 /* Takes over the path. */
-static bool add_item(struct zs_edit_work *work, char *path, const zs_json *edit)
+static bool add_item(struct zs_edit_work *work, char *path, zs_json *edit)
 {
     struct zs_edit_item *grown =
         path != NULL ? zs_grow(work->items, work->count, &work->capacity, sizeof *grown) : NULL;
@@ -451,18 +426,12 @@ static bool add_item(struct zs_edit_work *work, char *path, const zs_json *edit)
     return true;
 }
 
-bool zs_edit_has_document(const zs_json *edit)
-{
-    return zs_json_get(edit, "removed") == NULL;
-}
-
 /* Lists the documents of edits, and of all groups above them, in the order of writing. */
 static enum zs_status list_items(struct zs_edit_work *work, struct zs_error *err)
 {
     bool ok = true;
     for (const zs_json *e = zs_json_first(work->edits); e != NULL && ok; e = zs_json_next(e)) {
-        if (zs_edit_has_document(e))
-            ok = add_item(work, zs_strdup(zs_edit_path(e)), e);
+        ok = add_item(work, zs_strdup(zs_edit_path(e)), (zs_json *)(uintptr_t)e); /* the list may be changed */
         char *above = zs_path_parent(zs_edit_path(e));
         while (above != NULL && ok) {
             char *next = zs_path_parent(above);

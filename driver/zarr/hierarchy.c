@@ -11,9 +11,7 @@
 void zs_hierarchy_entry_free(struct zs_hierarchy_entry *entry)
 {
     zs_node_free(entry->node);
-    if (entry->change != NULL)
-        zs_json_free(entry->change->before);
-    free(entry->change);
+    zs_json_free(entry->before);
     free(entry->path);
     free(entry->message);
     *entry = (struct zs_hierarchy_entry){0};
@@ -63,7 +61,8 @@ const struct zs_hierarchy_entry *zs_hierarchy_insert(struct zs_hierarchy *hierar
         struct zs_hierarchy_entry older = hierarchy->entries[i];
         if (older.node == NULL && entry.node != NULL) {
             entry.change = older.change;
-            older.change = NULL;
+            entry.before = older.before;
+            older.before = NULL;
             hierarchy->entries[i] = entry;
             entry = older;
         }
@@ -203,7 +202,7 @@ enum zs_status zs_hierarchy_find(struct zs_hierarchy *hierarchy, const char *pat
     const size_t i = position(hierarchy, path, &is_there);
     if (is_there)
         status = answer(&hierarchy->entries[i], node, err);
-    const bool is_hidden = !is_there && zs_change_above(hierarchy, path) != NULL;
+    const bool is_hidden = !is_there && zs_hierarchy_hides(hierarchy, path, true);
     (void)pthread_mutex_unlock(&hierarchy->lock);
     if (is_there)
         return status;
@@ -353,17 +352,16 @@ void zs_hierarchy_free(struct zs_hierarchy *hierarchy)
         return;
     zs_hierarchy_remove_marks(hierarchy);
     zs_names_free(hierarchy->marks.list);
-    zs_changes_clear(hierarchy);
+    zs_names_free(hierarchy->replaced.list);
     /* The root, the first entry, owns the documents of consolidated nodes: free it last. */
     while (hierarchy->count > 0)
         zs_hierarchy_entry_free(&hierarchy->entries[--hierarchy->count]);
     while (hierarchy->retired_count > 0)
         zs_node_free(hierarchy->retired[--hierarchy->retired_count]);
-    free(hierarchy->undo);
     free(hierarchy->retired);
     free(hierarchy->entries);
-    free(hierarchy->listing);
     free(hierarchy->failure_message);
+    free(hierarchy->end_message);
     zs_store_free(hierarchy->draft);
     free(hierarchy->left_out);
     (void)pthread_mutex_destroy(&hierarchy->lock);
@@ -382,7 +380,11 @@ bool zs_hierarchy_is_draft(const struct zs_hierarchy *hierarchy)
 
 enum zs_status zs_hierarchy_check_writable(const struct zs_hierarchy *hierarchy, struct zs_error *err)
 {
-    return zs_store_check_writable(hierarchy->store, err);
+    ZS_TRY(zs_store_check_writable(hierarchy->store, err));
+    if (hierarchy->ended != ZS_OK)
+        return zs_fail(err, hierarchy->ended, "%s",
+                       hierarchy->end_message != NULL ? hierarchy->end_message : "an edit failed before");
+    return ZS_OK;
 }
 
 bool zs_hierarchy_is_consolidated(const struct zs_hierarchy *hierarchy)

@@ -57,9 +57,9 @@ bool zs_hierarchy_is_draft(const struct zs_hierarchy *hierarchy);
 enum zs_status zs_hierarchy_check_writable(const struct zs_hierarchy *hierarchy, struct zs_error *err);
 
 /* Lists all nodes, the root first, then sorted by path, each group before its members: from consolidated metadata, else
- * by listing the store once. A store that cannot be listed gives the nodes that are known so far (the root, and those
- * that were looked up). *nodes is an array of borrowed nodes, freed with free(). It includes arrays that cannot be
- * read, and excludes zarr.json files that are not Zarr v3 nodes. ZS_UNSUPPORTED when the store exceeds a limit
+ * by walking through the store once. A store that cannot be listed gives the nodes that are known so far (the root, and
+ * those that were looked up). *nodes is an array of borrowed nodes, freed with free(). It includes arrays that cannot
+ * be read, and excludes zarr.json files that are not Zarr v3 nodes. ZS_UNSUPPORTED when the store exceeds a limit
  * below. */
 enum zs_status zs_hierarchy_list(struct zs_hierarchy *hierarchy, const struct zs_node ***nodes, size_t *count,
                                  struct zs_error *err);
@@ -81,7 +81,9 @@ const struct zs_node *zs_nodes_child(const struct zs_node *const *nodes, size_t 
 
 /* ---- Changing documents (hierarchy_edit.c): in memory first, in the store at the flush. No other thread may use the
  * hierarchy during these calls. Nodes that were handed out stay valid until the hierarchy is freed, even after they are
- * removed or replaced. ---- */
+ * removed or replaced.
+ *
+ * An error of a flush ends the hierarchy: it refuses all further changes and flushes with the first message. ---- */
 
 /* Looks up the node that is stored at `path`, even if consolidated metadata, which may be older, do not list it: for
  * callers that are about to write there. A directory without zarr.json is not a node. Does not read a store that is
@@ -89,10 +91,9 @@ const struct zs_node *zs_nodes_child(const struct zs_node *const *nodes, size_t 
 enum zs_status zs_hierarchy_stored_node(struct zs_hierarchy *hierarchy, const char *path, const struct zs_node **node,
                                         struct zs_error *err);
 
-/* Like zs_hierarchy_stored_node(), for callers that are about to create a node there: *node is NULL when the path is
- * empty or holds only chunks that a killed process left. In stores where listing is cheap, a directory without
- * zarr.json that has nodes below it counts as a group. ZS_INVALID or ZS_UNSUPPORTED when a zarr.json there is no node,
- * ZS_INVALID when the path is not valid inside a store (name.h). */
+/* Like zs_hierarchy_stored_node(), for callers that are about to create a node there: *node is NULL when no node is
+ * known at the path. Flushes where the removal of one is pending: what is created must not share its keys. ZS_INVALID
+ * or ZS_UNSUPPORTED when a zarr.json there is no node, ZS_INVALID when the path is not valid inside a store. */
 enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *hierarchy, const char *path, const struct zs_node **node,
                                      struct zs_error *err);
 
@@ -102,44 +103,39 @@ enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *hierarchy, const char 
 enum zs_status zs_hierarchy_edit(struct zs_hierarchy *hierarchy, const struct zs_node *node, zs_json **attributes,
                                  struct zs_error *err);
 
-/* Adds a node that owns its document; takes over both, also on failure. Replaces a node at the same path, whose chunks
- * the caller must deal with. No removal of a group above it may be pending. ZS_INVALID when its path is not valid
- * inside a store (name.h). */
+/* Adds a node that owns its document; takes over both, also on failure. Where a node is at the path the next flush puts
+ * the members that differ over those of its own zarr.json, and the chunks stay. ZS_INVALID there when another writer
+ * made the array longer than the shape that is put. ZS_INVALID when the path is not valid inside a store (name.h), and
+ * where the removal of a node there is pending in a store that is not new. */
 enum zs_status zs_hierarchy_add(struct zs_hierarchy *hierarchy, struct zs_node *node, struct zs_error *err);
 
-/* Like zs_hierarchy_add(), for an array whose chunks are already stored. The flush removes the chunks of the array that
- * it replaces, which have other keys, after writing its document. */
+/* Like zs_hierarchy_add(), for an array of one dimension whose chunks are already stored, by other keys than those of
+ * the array that it replaces: these chunks go after the flush. */
 enum zs_status zs_hierarchy_replace(struct zs_hierarchy *hierarchy, struct zs_node *node, struct zs_error *err);
 
-/* Replaces the node at the path of `node`, which is taken over, also on failure; the array keeps its chunks. The next
- * flush puts the members that differ over those of the node's own zarr.json. ZS_INVALID there when another writer made
- * the array longer than the shape that is put. */
-enum zs_status zs_hierarchy_update_node(struct zs_hierarchy *hierarchy, struct zs_node *node, struct zs_error *err);
-
 /* Removes the node at `path` and all nodes below it. The flush removes their objects (zarr/contents.h; files of others
- * stay) when no document lists them any more, the node that was removed last first. When they cannot be listed, nothing
- * changes. ZS_ARGUMENT for the root, ZS_INVALID when the path is not valid inside a store. */
+ * stay) when no document lists them any more. ZS_ARGUMENT for the root, ZS_INVALID when the path is not valid inside a
+ * store. */
 enum zs_status zs_hierarchy_remove(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err);
 
-/* A savepoint: all changes made after it are kept or undone together, so that a failed edit of several documents
- * publishes nothing. Savepoints may be nested. Undoing keeps pointers to nodes valid; documents that were flushed
- * meanwhile and elements that were written stay as they are. */
-struct zs_savepoint {
-    size_t count; /* number of changes before it */
-};
-struct zs_savepoint zs_savepoint_begin(struct zs_hierarchy *hierarchy);
-void zs_savepoint_end(struct zs_hierarchy *hierarchy, struct zs_savepoint savepoint, bool keeps);
+/* Returns how many changes were made so far. */
+size_t zs_hierarchy_edits(const struct zs_hierarchy *hierarchy);
+/* Ends the hierarchy if changes were made since the count was `edits`: an edit of several documents failed half way,
+ * and nothing of it is to be published. */
+void zs_hierarchy_abandon(struct zs_hierarchy *hierarchy, size_t edits);
+
+/* Returns the status of an edit of several documents; an error ends the hierarchy. */
+enum zs_status zs_hierarchy_keep(struct zs_hierarchy *hierarchy, enum zs_status status);
 
 /* Returns whether the store is being created: it holds only the nodes that were added through this hierarchy. */
 bool zs_hierarchy_is_new(const struct zs_hierarchy *hierarchy);
 bool zs_hierarchy_is_changed(const struct zs_hierarchy *hierarchy);
 
 /* While flushes are deferred, zs_hierarchy_flush() succeeds and leaves the changes pending: several steps appear at
- * once, with the root's consolidated metadata. Without these, has no effect: each document is visible by itself. */
+ * once. */
 void zs_hierarchy_defer(struct zs_hierarchy *hierarchy, bool is_deferred);
 
-/* Returns whether no document that is stored refers to chunks of the node: it was added through this hierarchy, or got
- * other keys of chunks, and its document is not written yet. */
+/* Returns whether the node was added through this hierarchy, and its document is not written yet. */
 bool zs_hierarchy_is_unpublished(const struct zs_hierarchy *hierarchy, const struct zs_node *node);
 
 /* Checks that the store still has the array that `node` describes, for callers that are about to write chunks. ZS_OK
@@ -154,11 +150,11 @@ enum zs_status zs_hierarchy_check_array(const struct zs_hierarchy *hierarchy, co
  * is then; updates inline consolidated metadata of any group above, where present. ZS_INVALID, naming the node, when an
  * edited node is gone or is of another type, or when another writer has added a node at the same path; ZS_ARGUMENT for
  * a document that would be too large to read: nothing is written then. After another failure the next writer finishes
- * it. After any failure everything stays pending. */
+ * it. */
 enum zs_status zs_hierarchy_flush(struct zs_hierarchy *hierarchy, struct zs_error *err);
 
-/* Removes what an append that failed has made at and below `path`, published or not, and chunks there; nothing where
- * documents are that the hierarchy does not know. Marks stay. */
+/* Removes the chunks that an append that failed has made at and below `path`, through another handle of the store.
+ * Marks stay, and all where documents are, or a flush has begun: what that did not finish, the next writer does. */
 enum zs_status zs_hierarchy_take_back(const struct zs_hierarchy *hierarchy, struct zs_store *store, const char *path,
                                       struct zs_error *err);
 
@@ -166,8 +162,8 @@ enum zs_status zs_hierarchy_take_back(const struct zs_hierarchy *hierarchy, stru
  * Call it before zs_hierarchy_open() of a store that is to be changed. */
 enum zs_status zs_hierarchy_recover(struct zs_store *store, struct zs_error *err);
 
-/* Limits of the walk by listing: the metadata come from strangers, and every directory costs requests. Nodes beyond
- * these limits cannot be listed, and zs_hierarchy_list() fails with a message that says so. */
+/* Limits of the walk by listing: the metadata come from strangers, and every directory costs requests. Beyond these
+ * limits zs_hierarchy_list() fails with a message that says so; keys of consolidated metadata are ignored. */
 #define ZS_HIERARCHY_MAX_DEPTH 32
 #define ZS_HIERARCHY_MAX_NODES 20000 /* directories listed; implicit groups of consolidated metadata */
 #define ZS_HIERARCHY_MAX_PATH 1024   /* bytes of a key of consolidated metadata */

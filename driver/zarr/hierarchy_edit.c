@@ -3,21 +3,28 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "store/staging.h"
 #include "zarr/contents.h"
 #include "zarr/document.h"
 #include "zarr/hierarchy_private.h"
 
 /* ---- The table of nodes ---- */
 
-/* Checks that a path is clean (name.h) and inside the store. */
+/* Checks that a path is clean (name.h), inside the store, and within the limits of listing. */
 static enum zs_status check_path(const char *path, struct zs_error *err)
 {
     char *clean;
+    int depth = 1;
     ZS_TRY(zs_path_clean(path, &clean, err));
     const bool is_clean = strcmp(clean, path) == 0;
     free(clean);
-    return is_clean ? ZS_OK : zs_fail(err, ZS_INVALID, "path \"%.200s\": expected no slash at its ends", path);
+    if (!is_clean)
+        return zs_fail(err, ZS_INVALID, "path \"%.200s\": expected no slash at its ends", path);
+    for (const char *p = path; *p != '\0'; p++)
+        depth += *p == '/';
+    if (depth > ZS_HIERARCHY_MAX_DEPTH || strlen(path) > ZS_HIERARCHY_MAX_PATH)
+        return zs_fail(err, ZS_ARGUMENT, "path \"%.100s\": expected at most %d names and %d bytes, found %d and %zu",
+                       path, ZS_HIERARCHY_MAX_DEPTH, ZS_HIERARCHY_MAX_PATH, depth, strlen(path));
+    return ZS_OK;
 }
 
 /* Keeps a node that left the table until the hierarchy is freed: callers may hold pointers to it. */
@@ -26,23 +33,6 @@ static enum zs_status retire(struct zs_hierarchy *hierarchy, struct zs_node *nod
     ZS_TRY_GROW(hierarchy->retired, hierarchy->retired_count, &hierarchy->retired_capacity, err);
     hierarchy->retired[hierarchy->retired_count++] = node;
     return ZS_OK;
-}
-
-void zs_hierarchy_forget_listing(struct zs_hierarchy *hierarchy)
-{
-    free(hierarchy->listing);
-    hierarchy->listing = NULL;
-    hierarchy->listing_count = 0;
-}
-
-/* Removes a path and all paths below it from the listing, so that a removal needs no new listing, which might fail. */
-static void shorten_listing(struct zs_hierarchy *hierarchy, const char *path)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < hierarchy->listing_count; i++)
-        if (!zs_path_is_within(hierarchy->listing[i]->path, path))
-            hierarchy->listing[kept++] = hierarchy->listing[i];
-    hierarchy->listing_count = kept;
 }
 
 enum zs_status zs_hierarchy_vacate(struct zs_hierarchy *hierarchy, struct zs_hierarchy_entry *entry,
@@ -75,239 +65,116 @@ enum zs_status zs_hierarchy_put_node(struct zs_hierarchy *hierarchy, struct zs_n
         status = zs_fail_memory(err);
     if (status != ZS_OK)
         zs_hierarchy_entry_free(&entry);
-    else
-        zs_hierarchy_forget_listing(hierarchy);
     return status;
-}
-
-/* Adds an entry with status ZS_NOT_FOUND for a path that is not in the table. */
-static enum zs_status note_absence(struct zs_hierarchy *hierarchy, const char *path, const char *message,
-                                   struct zs_error *err)
-{
-    struct zs_hierarchy_entry entry = {.path = zs_strdup(path), .status = ZS_NOT_FOUND, .message = zs_strdup(message)};
-    if (entry.path != NULL && entry.message != NULL && zs_hierarchy_insert(hierarchy, entry) != NULL)
-        return ZS_OK;
-    zs_hierarchy_entry_free(&entry);
-    return zs_fail_memory(err);
 }
 
 /* ---- Pending changes ---- */
 
-struct zs_change *zs_change_at(const struct zs_hierarchy *hierarchy, const char *path)
+static enum zs_change change_at(const struct zs_hierarchy *hierarchy, const char *path)
 {
     const struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, path);
-    return entry != NULL ? entry->change : NULL;
+    return entry != NULL ? entry->change : ZS_CHANGE_NONE;
 }
 
-const struct zs_change *zs_change_above(const struct zs_hierarchy *hierarchy, const char *path)
+bool zs_hierarchy_hides(const struct zs_hierarchy *hierarchy, const char *path, bool or_new)
 {
-    const struct zs_change *found = NULL;
+    bool hides = false;
     char *above = zs_strdup(path); /* without memory: NULL, and the store is read */
-    while (above != NULL && found == NULL) {
-        const struct zs_change *change = zs_change_at(hierarchy, above);
-        found = change != NULL && (change->was_removed || change->kind == ZS_CHANGE_NEW) ? change : NULL;
+    while (above != NULL && !hides) {
+        const enum zs_change change = change_at(hierarchy, above);
+        hides = change == ZS_CHANGE_REMOVED || (or_new && change == ZS_CHANGE_NEW);
         char *next = zs_path_parent(above);
         free(above);
         above = next;
     }
     free(above);
-    return found;
-}
-
-bool zs_change_has_new_keys(const struct zs_change *change, const struct zs_node *node)
-{
-    const struct zs_array_meta *old = change->replaced != NULL ? change->replaced->array : NULL;
-    return old != NULL && node->array != NULL &&
-           (old->key_is_v2 != node->array->key_is_v2 || old->key_separator != node->array->key_separator);
+    return hides;
 }
 
 bool zs_hierarchy_root_is_pending(const struct zs_hierarchy *hierarchy)
 {
-    const struct zs_change *root = zs_change_at(hierarchy, "");
-    return root != NULL && root->kind == ZS_CHANGE_NEW;
+    return change_at(hierarchy, "") == ZS_CHANGE_NEW;
 }
 
 bool zs_hierarchy_is_changed(const struct zs_hierarchy *hierarchy)
 {
-    for (size_t i = 0; i < hierarchy->count; i++)
-        if (hierarchy->entries[i].change != NULL)
-            return true;
-    return false;
+    bool is_changed = false;
+    for (size_t i = 0; i < hierarchy->count && !is_changed; i++)
+        is_changed = hierarchy->entries[i].change != ZS_CHANGE_NONE;
+    return is_changed;
 }
 
 bool zs_hierarchy_is_unpublished(const struct zs_hierarchy *hierarchy, const struct zs_node *node)
 {
-    const struct zs_change *change = zs_change_at(hierarchy, node->path);
-    return change != NULL && !change->is_sent &&
-           (change->kind == ZS_CHANGE_NEW || zs_change_has_new_keys(change, node));
+    return change_at(hierarchy, node->path) == ZS_CHANGE_NEW;
 }
 
-static void free_change(struct zs_hierarchy_entry *entry)
+/* Notes a change of a path, whose present state is kept. */
+static enum zs_status note(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
 {
-    if (entry->change != NULL)
-        zs_json_free(entry->change->before);
-    free(entry->change);
-    entry->change = NULL;
-}
-
-static void forget_undo(struct zs_hierarchy *hierarchy)
-{
-    hierarchy->published += hierarchy->undo_count;
-    while (hierarchy->undo_count > 0) {
-        struct zs_undo *undo = &hierarchy->undo[--hierarchy->undo_count];
-        free(undo->path);
-        zs_json_free(undo->attributes);
-    }
-}
-
-void zs_changes_clear(struct zs_hierarchy *hierarchy)
-{
-    for (size_t i = 0; i < hierarchy->count; i++)
-        free_change(&hierarchy->entries[i]);
-    forget_undo(hierarchy);
-}
-
-/* Keeps the state of a path for open savepoints. */
-static enum zs_status note_undo(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
-{
-    if (hierarchy->savepoints == 0)
-        return ZS_OK;
-    ZS_TRY_GROW(hierarchy->undo, hierarchy->undo_count, &hierarchy->undo_capacity, err);
-    const struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, path);
-    struct zs_undo undo = {.path = zs_strdup(path), .was_known = entry != NULL};
-    undo.node = entry != NULL ? entry->node : NULL;
-    undo.was_implicit = undo.node != NULL && undo.node->document == NULL;
-    undo.had_change = entry != NULL && entry->change != NULL;
-    if (undo.had_change)
-        undo.change = *entry->change;
-    const zs_json *attributes = undo.node != NULL ? zs_json_get(undo.node->document, "attributes") : NULL;
-    undo.attributes = attributes != NULL ? zs_json_copy(attributes) : NULL;
-    if (undo.path == NULL || (attributes != NULL && undo.attributes == NULL)) {
-        free(undo.path);
-        zs_json_free(undo.attributes);
-        return zs_fail_memory(err);
-    }
-    hierarchy->undo[hierarchy->undo_count++] = undo;
-    return ZS_OK;
-}
-
-/* Notes a change of a path, whose present state is kept; *change is the pending one, new or not. */
-static enum zs_status note(struct zs_hierarchy *hierarchy, const char *path, struct zs_change **change,
-                           struct zs_error *err)
-{
-    ZS_TRY(note_undo(hierarchy, path, err));
-    if (zs_hierarchy_entry_at(hierarchy, path) == NULL)
-        ZS_TRY(note_absence(hierarchy, path, "there is nothing", err));
+    ZS_TRY(zs_hierarchy_check_writable(hierarchy, err));
+    ZS_TRY(check_path(path, err));
     struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, path);
-    const struct zs_node *node = entry->node;
-    if (entry->change == NULL) {
-        zs_json *before = node != NULL && node->document != NULL ? zs_document_own(node->document) : NULL;
-        entry->change = zs_calloc(1, sizeof *entry->change);
-        if (entry->change == NULL || (before == NULL && node != NULL && node->document != NULL)) {
-            zs_json_free(before);
-            free_change(entry);
+    if (entry == NULL) {
+        struct zs_hierarchy_entry absent = {.path = zs_strdup(path), .status = ZS_NOT_FOUND};
+        absent.message = zs_format("%s: there is no array or group \"%s\"", hierarchy->store->root, path);
+        if (absent.path == NULL || absent.message == NULL || zs_hierarchy_insert(hierarchy, absent) == NULL) {
+            zs_hierarchy_entry_free(&absent);
             return zs_fail_memory(err);
         }
-        entry->change->before = before;
-        entry->change->kind = node != NULL ? ZS_CHANGE_EDIT : ZS_CHANGE_NEW;
-        entry->change->may_be_gone = node != NULL && node->document == NULL;
-    } else if (entry->change->kind == ZS_CHANGE_REMOVED) {
-        entry->change->kind = ZS_CHANGE_NEW;
+        entry = zs_hierarchy_entry_at(hierarchy, path);
     }
-    *change = entry->change;
+    hierarchy->edits++;
+    if (entry->change == ZS_CHANGE_EDIT || entry->change == ZS_CHANGE_NEW)
+        return ZS_OK;
+    const bool is_stored = entry->node != NULL && entry->node->document != NULL;
+    entry->before = is_stored ? zs_document_own(entry->node->document) : NULL;
+    if (is_stored && entry->before == NULL)
+        return zs_fail_memory(err);
+    entry->change = entry->node != NULL ? ZS_CHANGE_EDIT : ZS_CHANGE_NEW;
     return ZS_OK;
 }
 
-/* ---- Savepoints: what is noted while one is open is undone in reverse order ---- */
-
-/* Restores the attributes of a node, which are edited in place. */
-static void restore_attributes(struct zs_undo *undo)
+size_t zs_hierarchy_edits(const struct zs_hierarchy *hierarchy)
 {
-    struct zs_node *node = undo->node;
-    node->attributes = NULL;
-    if (undo->was_implicit) {
-        if (node->owns_document)
-            zs_json_free(node->document);
-        node->document = NULL;
-        node->owns_document = false;
-        node->is_implicit = true;
-    } else if (undo->attributes == NULL) {
-        zs_json_remove(node->document, "attributes");
-    } else {
-        const zs_json *attributes = zs_json_set(node->document, "attributes", undo->attributes);
-        node->attributes = zs_json_is_object(attributes) ? attributes : NULL;
-        undo->attributes = NULL;
-    }
+    return hierarchy->edits;
 }
 
-/* Puts a retired node back into an entry, and retires the one that is there, in its position. */
-static void swap_nodes(struct zs_hierarchy *hierarchy, struct zs_hierarchy_entry *entry, struct zs_node *node)
+void zs_hierarchy_end(struct zs_hierarchy *hierarchy, enum zs_status status, const char *message)
 {
-    size_t i = 0;
-    while (i < hierarchy->retired_count && hierarchy->retired[i] != node)
-        i++;
-    if (entry->node == node || i == hierarchy->retired_count)
+    if (hierarchy->ended != ZS_OK)
         return;
-    hierarchy->retired[i] = entry->node;
-    entry->node = node;
-    if (hierarchy->retired[i] == NULL)
-        hierarchy->retired[i] = hierarchy->retired[--hierarchy->retired_count];
+    hierarchy->ended = status;
+    hierarchy->end_message = zs_strdup(message);
 }
 
-static void undo_last(struct zs_hierarchy *hierarchy)
+void zs_hierarchy_abandon(struct zs_hierarchy *hierarchy, size_t edits)
 {
-    struct zs_undo undo = hierarchy->undo[--hierarchy->undo_count];
-    struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, undo.path);
-    if (entry != NULL && entry->change != NULL) {
-        if (undo.had_change)
-            *entry->change = undo.change;
-        else
-            free_change(entry);
-    }
-    if (entry != NULL && undo.node != NULL)
-        swap_nodes(hierarchy, entry, undo.node);
-    else if (entry != NULL) /* without memory the node stays */
-        (void)zs_hierarchy_vacate(hierarchy, entry, NULL);
-    if (undo.node != NULL)
-        restore_attributes(&undo);
-    if (entry != NULL && !undo.was_known && entry->node == NULL) {
-        zs_hierarchy_entry_free(entry);
-        memmove(entry, entry + 1, (size_t)(hierarchy->entries + hierarchy->count - (entry + 1)) * sizeof *entry);
-        hierarchy->count--;
-    }
-    free(undo.path);
-    zs_json_free(undo.attributes);
+    if (hierarchy->edits == edits)
+        return;
+    struct zs_error err;
+    zs_error_set(&err, "%s: an edit of several documents failed: what is pending since it began, and what is changed "
+                 "now, is not written; open the store again", hierarchy->store->root);
+    zs_hierarchy_end(hierarchy, ZS_INVALID, err.message);
 }
 
-struct zs_savepoint zs_savepoint_begin(struct zs_hierarchy *hierarchy)
+enum zs_status zs_hierarchy_keep(struct zs_hierarchy *hierarchy, enum zs_status status)
 {
-    hierarchy->savepoints++;
-    return (struct zs_savepoint){hierarchy->published + hierarchy->undo_count};
+    if (status != ZS_OK)
+        zs_hierarchy_abandon(hierarchy, SIZE_MAX);
+    return status;
 }
 
-void zs_savepoint_end(struct zs_hierarchy *hierarchy, struct zs_savepoint savepoint, bool keeps)
-{
-    const size_t before = savepoint.count > hierarchy->published ? savepoint.count - hierarchy->published : 0;
-    if (!keeps && hierarchy->undo_count > before)
-        zs_hierarchy_forget_listing(hierarchy);
-    while (!keeps && hierarchy->undo_count > before)
-        undo_last(hierarchy);
-    if (--hierarchy->savepoints == 0)
-        forget_undo(hierarchy);
-}
-
-/* ---- Editing attributes ---- */
+/* ---- Editing, adding and replacing nodes ---- */
 
 enum zs_status zs_hierarchy_edit(struct zs_hierarchy *hierarchy, const struct zs_node *node, zs_json **attributes,
                                  struct zs_error *err)
 {
-    ZS_TRY(zs_hierarchy_check_writable(hierarchy, err));
     const struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, node->path);
     struct zs_node *present = entry != NULL ? entry->node : NULL; /* it may have replaced the caller's */
-    struct zs_change *change;
     if (present == NULL)
         return zs_fail(err, ZS_INVALID, "/%s: was removed", node->path);
-    ZS_TRY(note(hierarchy, present->path, &change, err));
+    ZS_TRY(note(hierarchy, present->path, err));
     if (present->document == NULL) { /* an implicit group becomes an explicit one */
         present->document = zs_group_document();
         ZS_TRY_MEMORY(present->document, err);
@@ -322,76 +189,49 @@ enum zs_status zs_hierarchy_edit(struct zs_hierarchy *hierarchy, const struct zs
     return ZS_OK;
 }
 
-/* ---- Adding and replacing nodes ---- */
-
-/* Checks that a path is within the limits of listing. */
-static enum zs_status check_depth(const char *path, struct zs_error *err)
-{
-    int depth = 1;
-    for (const char *p = path; *p != '\0'; p++)
-        depth += *p == '/';
-    if (depth > ZS_HIERARCHY_MAX_DEPTH || strlen(path) > ZS_HIERARCHY_MAX_PATH)
-        return zs_fail(err, ZS_ARGUMENT, "path \"%.100s\": expected at most %d names and %d bytes, found %d and %zu",
-                       path, ZS_HIERARCHY_MAX_DEPTH, ZS_HIERARCHY_MAX_PATH, depth, strlen(path));
-    return ZS_OK;
-}
-
-static enum zs_status note_addition(struct zs_hierarchy *hierarchy, const char *path, struct zs_change **change,
-                                    struct zs_error *err)
-{
-    ZS_TRY(zs_hierarchy_check_writable(hierarchy, err));
-    ZS_TRY(check_path(path, err));
-    ZS_TRY(check_depth(path, err));
-    ZS_TRY(note(hierarchy, path, change, err));
-    (*change)->may_be_gone |= (*change)->kind == ZS_CHANGE_EDIT; /* the caller may have removed the stored node */
-    return ZS_OK;
-}
-
 enum zs_status zs_hierarchy_add(struct zs_hierarchy *hierarchy, struct zs_node *node, struct zs_error *err)
 {
-    struct zs_change *change;
-    const enum zs_status status = note_addition(hierarchy, node->path, &change, err);
+    const bool goes = zs_hierarchy_hides(hierarchy, node->path, false) && !zs_hierarchy_root_is_pending(hierarchy);
+    const enum zs_status status =
+        goes ? zs_fail(err, ZS_INVALID, "/%s: is being removed", node->path) : note(hierarchy, node->path, err);
     if (status == ZS_OK)
         return zs_hierarchy_put_node(hierarchy, node, err);
     zs_node_free(node);
     return status;
 }
+
+/* Upper limit of the chunks that are removed: coordinates have one or a few. */
+#define MOST_CHUNKS 100000
 
 enum zs_status zs_hierarchy_replace(struct zs_hierarchy *hierarchy, struct zs_node *node, struct zs_error *err)
 {
     const struct zs_node *old = zs_hierarchy_known(hierarchy, node->path);
-    const char *path = node->path;
+    const struct zs_array_meta *meta = old != NULL ? old->array : NULL, *made = node->array;
+    struct zs_names *keys = &hierarchy->replaced;
+    const bool has_other_keys = meta != NULL && meta->ndim == 1 && (meta->key_is_v2 != made->key_is_v2 ||
+                                                                   meta->key_separator != made->key_separator);
+    for (size_t i = keys->count; i-- > 0;) /* of one that it replaced and that is not stored: they may be its own */
+        if (zs_path_is_within(keys->list[i], node->path)) {
+            free(keys->list[i]);
+            keys->list[i] = keys->list[--keys->count];
+            keys->list[keys->count] = NULL;
+        }
     ZS_TRY(zs_hierarchy_add(hierarchy, node, err));
-    struct zs_change *change = zs_change_at(hierarchy, path);
-    if (change->replaced == NULL || change->is_sent)
-        change->replaced = old;
+    const uint64_t count = has_other_keys ? zs_chunk_count(meta, 0) : 0;
+    for (uint64_t i = 0; i < count && i < MOST_CHUNKS; i++)
+        ZS_TRY(zs_names_add(keys, zs_chunk_key(meta, old->path, &i), err));
     return ZS_OK;
-}
-
-enum zs_status zs_hierarchy_update_node(struct zs_hierarchy *hierarchy, struct zs_node *node, struct zs_error *err)
-{
-    const struct zs_node *old = NULL;
-    struct zs_change *change;
-    enum zs_status status = zs_hierarchy_check_writable(hierarchy, err);
-    if (status == ZS_OK)
-        status = zs_hierarchy_find(hierarchy, node->path, false, &old, err);
-    if (status == ZS_OK)
-        status = note(hierarchy, node->path, &change, err);
-    if (status == ZS_OK)
-        return zs_hierarchy_put_node(hierarchy, node, err);
-    zs_node_free(node);
-    return status;
 }
 
 /* ---- What is stored where a node is to be made ---- */
 
-/* Reads the node that is stored at a clean path; *node is NULL when there is none, or pending changes hide it. */
+/* Reads the node that is stored at a clean path; *node is NULL when there is none, or its removal is pending. */
 static enum zs_status read_stored(struct zs_hierarchy *hierarchy, const char *path, struct zs_node **node,
                                   struct zs_error *err)
 {
     zs_json *document = NULL;
     *node = NULL;
-    if (hierarchy->is_new || zs_change_above(hierarchy, path) != NULL)
+    if (hierarchy->is_new || zs_hierarchy_hides(hierarchy, path, true))
         return ZS_OK;
     ZS_TRY(zs_document_load(hierarchy->store, path, &document, NULL, err));
     return document != NULL ? zs_node_create(path, document, true, node, err) : ZS_OK;
@@ -417,106 +257,44 @@ enum zs_status zs_hierarchy_stored_node(struct zs_hierarchy *hierarchy, const ch
     return status;
 }
 
-/* Finds out whether a directory without zarr.json, in a local store, has nodes below it: then it is a group. */
-static enum zs_status has_nodes_below(struct zs_store *store, const char *path, bool *has, struct zs_error *err)
-{
-    struct zs_contents found = {0};
-    *has = false;
-    const enum zs_status status = zs_contents_find_below(store, path, &found, err);
-    for (size_t i = 0; i < found.own.count && !*has; i++)
-        *has = zs_is_document(found.own.list[i]);
-    zs_contents_clear(&found);
-    return status == ZS_UNSUPPORTED ? ZS_OK : status;
-}
-
 enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *hierarchy, const char *path, const struct zs_node **node,
                                      struct zs_error *err)
 {
     struct zs_error reason = {0};
-    struct zs_node *group = NULL;
-    bool is_group = false;
+    size_t first, end;
     *node = NULL;
     ZS_TRY(check_path(path, err));
-    enum zs_status status = zs_hierarchy_stored_node(hierarchy, path, node, &reason);
-    if (status != ZS_NOT_FOUND)
-        return status == ZS_OK ? ZS_OK : zs_fail(err, status, "%s", reason.message);
+    if (zs_hierarchy_hides(hierarchy, path, false) && !zs_hierarchy_root_is_pending(hierarchy))
+        ZS_TRY(zs_hierarchy_flush(hierarchy, err));
+    const enum zs_status status = zs_hierarchy_stored_node(hierarchy, path, node, &reason);
+    if (status == ZS_OK)
+        return ZS_OK;
     *node = NULL;
-    if (hierarchy->is_consolidated && zs_hierarchy_find(hierarchy, path, false, node, NULL) == ZS_OK)
-        return ZS_OK; /* consolidated metadata list nodes below it */
-    if (!hierarchy->store->is_remote && !hierarchy->is_new && zs_change_above(hierarchy, path) == NULL)
-        ZS_TRY(has_nodes_below(hierarchy->store, path, &is_group, err));
-    if (!is_group)
-        return note_absence(hierarchy, path, reason.message, err);
-    ZS_TRY(zs_node_create_implicit(path, &group, err));
-    *node = group;
-    return zs_hierarchy_put_node(hierarchy, group, err);
+    if (status != ZS_NOT_FOUND)
+        return zs_fail(err, status, "%s", reason.message);
+    zs_hierarchy_within(hierarchy, path, &first, &end);
+    if (first < end && strcmp(hierarchy->entries[first].path, path) == 0 && zs_hierarchy_is_listed(hierarchy, first))
+        *node = hierarchy->entries[first].node; /* an implicit group */
+    return ZS_OK;
 }
 
 /* ---- Removing nodes ---- */
 
 enum zs_status zs_hierarchy_remove(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
 {
+    size_t first, end;
     if (path[0] == '\0')
         return zs_fail(err, ZS_ARGUMENT, "the root of a store cannot be removed from it");
-    ZS_TRY(zs_hierarchy_check_writable(hierarchy, err));
-    ZS_TRY(check_path(path, err));
-    struct zs_change *change;
-    size_t first, end;
-    ZS_TRY(note(hierarchy, path, &change, err));
+    ZS_TRY(note(hierarchy, path, err));
     zs_hierarchy_within(hierarchy, path, &first, &end);
     for (size_t i = first; i < end; i++) {
         struct zs_hierarchy_entry *entry = &hierarchy->entries[i];
-        if (entry->node == NULL && entry->change == NULL)
-            continue;
-        ZS_TRY(note(hierarchy, entry->path, &change, err));
-        change->kind = ZS_CHANGE_REMOVED;
-        change->was_removed = true;
         ZS_TRY(zs_hierarchy_vacate(hierarchy, entry, err));
+        zs_json_free(entry->before);
+        entry->before = NULL;
+        entry->change = i == first ? ZS_CHANGE_REMOVED : ZS_CHANGE_NONE;
     }
-    shorten_listing(hierarchy, path);
     return ZS_OK;
-}
-
-/* ---- Taking back what an append that failed has made ---- */
-
-/* Whether all documents at and below a path are of nodes that this hierarchy knows. *has: there are some. */
-static bool are_known(const struct zs_hierarchy *hierarchy, const struct zs_contents *found, bool *has)
-{
-    *has = false;
-    for (size_t i = 0; i < found->own.count; i++) {
-        char *path = zs_is_document(found->own.list[i]) ? zs_path_parent(found->own.list[i]) : NULL;
-        const bool is_known = path != NULL && zs_hierarchy_known(hierarchy, path) != NULL;
-        *has = *has || path != NULL;
-        free(path);
-        if (zs_is_document(found->own.list[i]) && !is_known)
-            return false;
-    }
-    return true;
-}
-
-static enum zs_status remove_published(struct zs_store *store, const char *path, struct zs_error *err)
-{
-    struct zs_hierarchy *now = NULL;
-    ZS_TRY(zs_hierarchy_open(store, true, &now, err));
-    enum zs_status status = zs_hierarchy_remove(now, path, err);
-    if (status == ZS_OK)
-        status = zs_hierarchy_flush(now, err);
-    zs_hierarchy_free(now);
-    return status;
-}
-
-enum zs_status zs_hierarchy_take_back(const struct zs_hierarchy *hierarchy, struct zs_store *store, const char *path,
-                                      struct zs_error *err)
-{
-    struct zs_contents found = {0};
-    bool has_documents = false;
-    ZS_TRY(zs_edits_redo(store, err)); /* else its documents might be put when its chunks are gone */
-    enum zs_status status = zs_contents_find_below(store, path, &found, err);
-    if (status == ZS_OK && are_known(hierarchy, &found, &has_documents))
-        status = has_documents ? remove_published(store, path, err)
-                               : zs_contents_remove(store, &found, ZS_MARKS_STAY, err);
-    zs_contents_clear(&found);
-    return status == ZS_UNSUPPORTED || status == ZS_NOT_FOUND ? ZS_OK : status;
 }
 
 /* ---- The state of a store ---- */
@@ -526,7 +304,13 @@ bool zs_hierarchy_is_new(const struct zs_hierarchy *hierarchy)
     return hierarchy->is_new;
 }
 
+enum zs_status zs_hierarchy_take_back(const struct zs_hierarchy *hierarchy, struct zs_store *store, const char *path,
+                                      struct zs_error *err)
+{
+    return hierarchy->is_committed ? ZS_OK : zs_contents_remove_left(store, path, err);
+}
+
 void zs_hierarchy_defer(struct zs_hierarchy *hierarchy, bool is_deferred)
 {
-    hierarchy->is_deferred = is_deferred && hierarchy->is_consolidated;
+    hierarchy->is_deferred = is_deferred;
 }

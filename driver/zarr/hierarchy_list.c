@@ -29,20 +29,10 @@ static bool is_usable_key(struct zs_hierarchy *hierarchy, const char *key)
     int depth = 1;
     for (const char *p = key; *p != '\0'; p++)
         depth += *p == '/';
-    const bool is_clean = zs_path_is_clean(key);
-    const bool is_within = strlen(key) <= ZS_HIERARCHY_MAX_PATH && depth <= ZS_HIERARCHY_MAX_DEPTH;
-    hierarchy->has_beyond |= is_clean && !is_within;
-    if (!is_clean)
-        note_left_out(hierarchy, key);
-    return is_clean && is_within;
-}
-
-static enum zs_status fail_beyond(const struct zs_hierarchy *hierarchy, struct zs_error *err)
-{
-    return zs_fail(err, ZS_UNSUPPORTED,
-                   "%s: there are nodes below %d groups, or with paths of more than %d bytes, which are not listed; "
-                   "name the array to open it",
-                   hierarchy->store->root, ZS_HIERARCHY_MAX_DEPTH, ZS_HIERARCHY_MAX_PATH);
+    if (zs_path_is_clean(key) && strlen(key) <= ZS_HIERARCHY_MAX_PATH && depth <= ZS_HIERARCHY_MAX_DEPTH)
+        return true;
+    note_left_out(hierarchy, key);
+    return false;
 }
 
 /* Builds the entry of one listed document. */
@@ -67,6 +57,22 @@ static enum zs_status make_entry(const struct zs_store *store, const char *path,
     return ZS_OK;
 }
 
+/* Puts a group without zarr.json into the table. */
+static enum zs_status add_implicit_group(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
+{
+    struct zs_hierarchy_entry entry = {.path = zs_strdup(path)};
+    const struct zs_hierarchy_entry *kept = NULL;
+    if (entry.path != NULL && zs_node_create_implicit(path, &entry.node, err) == ZS_OK) {
+        (void)pthread_mutex_lock(&hierarchy->lock);
+        kept = zs_hierarchy_insert(hierarchy, entry);
+        (void)pthread_mutex_unlock(&hierarchy->lock);
+    }
+    if (kept != NULL)
+        return ZS_OK;
+    zs_hierarchy_entry_free(&entry);
+    return zs_fail_memory(err);
+}
+
 /* Adds the groups above `path`, but for those above `before`, its predecessor in order: these are listed or were added
  * already. */
 static enum zs_status add_implicit_groups(struct zs_hierarchy *hierarchy, const char *before, const char *path,
@@ -80,12 +86,10 @@ static enum zs_status add_implicit_groups(struct zs_hierarchy *hierarchy, const 
             return zs_fail(err, ZS_INVALID,
                            "%s/zarr.json: consolidated_metadata: expected at most %d groups that are not listed",
                            hierarchy->store->root, ZS_HIERARCHY_MAX_NODES);
-        struct zs_hierarchy_entry entry = {.path = zs_strndup(path, n)};
-        if (entry.path == NULL || zs_node_create_implicit(entry.path, &entry.node, err) != ZS_OK ||
-            zs_hierarchy_insert(hierarchy, entry) == NULL) {
-            zs_hierarchy_entry_free(&entry);
-            return zs_fail_memory(err);
-        }
+        char *group = zs_strndup(path, n);
+        const enum zs_status status = group != NULL ? add_implicit_group(hierarchy, group, err) : zs_fail_memory(err);
+        free(group);
+        ZS_TRY(status);
     }
     return ZS_OK;
 }
@@ -132,31 +136,23 @@ enum zs_status zs_hierarchy_consolidate(struct zs_hierarchy *hierarchy, struct z
     return status;
 }
 
-/* ---- The walk ---- */
+/* ---- The walk, which puts all nodes of the store into the table ---- */
 
 struct walk {
     struct zs_hierarchy *hierarchy;
-    const struct zs_node **nodes;
-    size_t count, capacity;
     size_t directories; /* number of directories listed */
+    size_t nodes;       /* number of nodes found */
 };
-
-static enum zs_status append(struct walk *w, const struct zs_node *node, struct zs_error *err)
-{
-    ZS_TRY_GROW(w->nodes, w->count, &w->capacity, err);
-    w->nodes[w->count++] = node;
-    return ZS_OK;
-}
 
 static enum zs_status walk_below(struct walk *w, const char *path, int depth, struct zs_error *err);
 
 /* Walks the node at `path` and all below it. */
 static enum zs_status walk_child(struct walk *w, const char *path, int depth, struct zs_error *err)
 {
-    if (++w->directories > ZS_HIERARCHY_MAX_NODES)
+    if (++w->directories > ZS_HIERARCHY_MAX_NODES || depth > ZS_HIERARCHY_MAX_DEPTH)
         return zs_fail(err, ZS_UNSUPPORTED,
-                       "%s: expected at most %d directories to look for arrays in; name the array to open it",
-                       w->hierarchy->store->root, ZS_HIERARCHY_MAX_NODES);
+                       "%s: expected at most %d directories to look for arrays in, and %d one in the other; name the "
+                       "array to open it", w->hierarchy->store->root, ZS_HIERARCHY_MAX_NODES, ZS_HIERARCHY_MAX_DEPTH);
     const struct zs_node *node = NULL;
     const enum zs_status status = zs_hierarchy_find(w->hierarchy, path, false, &node, err);
     if (status == ZS_INVALID || status == ZS_UNSUPPORTED)
@@ -164,33 +160,12 @@ static enum zs_status walk_child(struct walk *w, const char *path, int depth, st
     if (status != ZS_OK && status != ZS_NOT_FOUND)
         return status;
     const bool is_listed = node != NULL && !node->is_implicit;
-    if (depth > ZS_HIERARCHY_MAX_DEPTH)
-        return is_listed ? fail_beyond(w->hierarchy, err) : ZS_OK;
-    if (is_listed)
-        ZS_TRY(append(w, node, err));
+    const size_t before = w->nodes;
+    w->nodes += is_listed;
     if (is_listed && node->type == ZS_NODE_ARRAY)
         return ZS_OK; /* only chunks are below an array */
-    const size_t before = w->count;
     ZS_TRY(walk_below(w, path, depth, err));
-    if (is_listed || w->count == before)
-        return ZS_OK;
-
-    /* There are nodes below, so this is a group without zarr.json. */
-    if (node == NULL) {
-        struct zs_hierarchy_entry entry = {.path = zs_strdup(path)};
-        const struct zs_hierarchy_entry *kept = NULL;
-        if (entry.path != NULL && zs_node_create_implicit(path, &entry.node, err) == ZS_OK) {
-            (void)pthread_mutex_lock(&w->hierarchy->lock);
-            kept = zs_hierarchy_insert(w->hierarchy, entry);
-            node = kept != NULL ? kept->node : NULL;
-            (void)pthread_mutex_unlock(&w->hierarchy->lock);
-        }
-        if (kept == NULL) {
-            zs_hierarchy_entry_free(&entry);
-            return zs_fail_memory(err);
-        }
-    }
-    return append(w, node, err);
+    return node == NULL && w->nodes > before ? add_implicit_group(w->hierarchy, path, err) : ZS_OK;
 }
 
 static enum zs_status walk_below(struct walk *w, const char *path, int depth, struct zs_error *err)
@@ -224,80 +199,59 @@ static enum zs_status walk_below(struct walk *w, const char *path, int depth, st
     return status;
 }
 
-static int compare_nodes(const void *a, const void *b)
-{
-    return zs_path_compare((*(const struct zs_node *const *)a)->path, (*(const struct zs_node *const *)b)->path);
-}
-
-/* Appends all nodes of the table. */
-static enum zs_status append_known(struct walk *w, struct zs_error *err)
-{
-    enum zs_status status = w->hierarchy->has_beyond ? fail_beyond(w->hierarchy, err) : ZS_OK;
-    (void)pthread_mutex_lock(&w->hierarchy->lock);
-    for (size_t i = 0; i < w->hierarchy->count && status == ZS_OK; i++)
-        if (w->hierarchy->entries[i].node != NULL)
-            status = append(w, w->hierarchy->entries[i].node, err);
-    (void)pthread_mutex_unlock(&w->hierarchy->lock);
-    return status;
-}
-
-/* Appends new nodes that are not flushed yet, which the walk may not have found. */
-static enum zs_status append_added(struct walk *w, struct zs_error *err)
-{
-    for (size_t i = 0; i < w->hierarchy->count; i++) {
-        const struct zs_hierarchy_entry *entry = &w->hierarchy->entries[i];
-        if (entry->change != NULL && entry->change->kind == ZS_CHANGE_NEW && entry->node != NULL)
-            ZS_TRY(append(w, entry->node, err));
-    }
-    return ZS_OK;
-}
-
-/* Sorts the nodes, and leaves each once. */
-static void sort_nodes(struct walk *w)
-{
-    size_t kept = 0;
-    qsort(w->nodes, w->count, sizeof *w->nodes, compare_nodes);
-    for (size_t i = 0; i < w->count; i++)
-        if (kept == 0 || w->nodes[i] != w->nodes[kept - 1])
-            w->nodes[kept++] = w->nodes[i];
-    w->count = kept;
-}
-
 static enum zs_status walk_store(struct walk *w, struct zs_error *err)
 {
     const struct zs_node *root;
     ZS_TRY(zs_hierarchy_find(w->hierarchy, "", true, &root, err));
-    ZS_TRY(append(w, root, err));
-    if (root->type != ZS_NODE_GROUP)
-        return ZS_OK;
-    ZS_TRY(walk_below(w, "", 0, err));
-    return append_added(w, err);
+    return root->type == ZS_NODE_GROUP ? walk_below(w, "", 0, err) : ZS_OK;
 }
 
-/* Returns a copy of a list of nodes. */
-static enum zs_status copy_nodes(const struct zs_node *const *nodes, size_t n, const struct zs_node ***out,
-                                 size_t *count, struct zs_error *err)
+/* ---- Lists ---- */
+
+bool zs_hierarchy_is_listed(const struct zs_hierarchy *hierarchy, size_t i)
 {
-    const struct zs_node **copy = zs_calloc(n, sizeof *copy);
-    ZS_TRY_MEMORY(copy, err);
-    memcpy(copy, nodes, n * sizeof *copy);
-    *out = copy;
-    *count = n;
-    return ZS_OK;
+    const struct zs_hierarchy_entry *entries = hierarchy->entries;
+    const struct zs_node *node = entries[i].node;
+    bool is_group = node != NULL && (!node->is_implicit || i == 0);
+    for (size_t k = i + 1; node != NULL && !is_group && k < hierarchy->count &&
+                           zs_path_is_within(entries[k].path, entries[i].path); k++)
+        is_group = entries[k].node != NULL && !entries[k].node->is_implicit;
+    return is_group;
 }
 
 enum zs_status zs_hierarchy_list_known(struct zs_hierarchy *hierarchy, const struct zs_node ***nodes, size_t *count,
                                        struct zs_error *err)
 {
-    struct walk w = {.hierarchy = hierarchy};
-    const enum zs_status status = append_known(&w, err);
-    if (status != ZS_OK) {
-        free(w.nodes);
-        return status;
-    }
-    *nodes = w.nodes; /* the table is in order */
-    *count = w.count;
+    size_t n = 0;
+    (void)pthread_mutex_lock(&hierarchy->lock);
+    const struct zs_node **list = zs_calloc(hierarchy->count, sizeof *list);
+    for (size_t i = 0; i < hierarchy->count && list != NULL; i++)
+        if (zs_hierarchy_is_listed(hierarchy, i))
+            list[n++] = hierarchy->entries[i].node; /* the table is in order */
+    (void)pthread_mutex_unlock(&hierarchy->lock);
+    ZS_TRY_MEMORY(list, err);
+    *nodes = list;
+    *count = n;
     return ZS_OK;
+}
+
+enum zs_status zs_hierarchy_list(struct zs_hierarchy *hierarchy, const struct zs_node ***nodes, size_t *count,
+                                 struct zs_error *err)
+{
+    struct walk w = {.hierarchy = hierarchy};
+    struct zs_error reason = {0};
+    (void)pthread_mutex_lock(&hierarchy->lock);
+    const bool is_complete = hierarchy->is_consolidated || hierarchy->is_walked;
+    (void)pthread_mutex_unlock(&hierarchy->lock);
+    const enum zs_status status = is_complete ? ZS_OK : walk_store(&w, &reason);
+    if (status != ZS_OK && (status != ZS_UNSUPPORTED || w.directories > 0)) { /* else the store cannot be listed */
+        zs_hierarchy_note_failure(hierarchy, status, reason.message);
+        return zs_fail(err, status, "%s", reason.message);
+    }
+    (void)pthread_mutex_lock(&hierarchy->lock);
+    hierarchy->is_walked = hierarchy->is_walked || status == ZS_OK;
+    (void)pthread_mutex_unlock(&hierarchy->lock);
+    return zs_hierarchy_list_known(hierarchy, nodes, count, err);
 }
 
 static const char *path_of_node(const void *node)
@@ -340,42 +294,4 @@ const struct zs_node *zs_nodes_child(const struct zs_node *const *nodes, size_t 
     }
     *at = count;
     return NULL;
-}
-
-enum zs_status zs_hierarchy_list(struct zs_hierarchy *hierarchy, const struct zs_node ***nodes, size_t *count,
-                                 struct zs_error *err)
-{
-    (void)pthread_mutex_lock(&hierarchy->lock);
-    const struct zs_node *const *listing = hierarchy->listing; /* never changes once it is set */
-    const size_t listing_count = hierarchy->listing_count;
-    (void)pthread_mutex_unlock(&hierarchy->lock);
-    if (listing != NULL)
-        return copy_nodes(listing, listing_count, nodes, count, err);
-
-    struct walk w = {.hierarchy = hierarchy};
-    struct zs_error reason = {0};
-    enum zs_status status = hierarchy->is_consolidated ? append_known(&w, err) : walk_store(&w, &reason);
-    bool is_complete = status == ZS_OK;
-    if (status == ZS_UNSUPPORTED && w.directories == 0) { /* the store cannot be listed */
-        w.count = 0;
-        status = append_known(&w, err);
-    } else if (status != ZS_OK && !hierarchy->is_consolidated) {
-        (void)zs_fail(err, status, "%s", reason.message);
-        zs_hierarchy_note_failure(hierarchy, status, reason.message);
-    }
-    if (status == ZS_OK) {
-        sort_nodes(&w);
-        status = copy_nodes(w.nodes, w.count, nodes, count, err);
-    }
-    if (status == ZS_OK && is_complete) {
-        (void)pthread_mutex_lock(&hierarchy->lock);
-        if (hierarchy->listing == NULL) {
-            hierarchy->listing = w.nodes;
-            hierarchy->listing_count = w.count;
-            w.nodes = NULL;
-        }
-        (void)pthread_mutex_unlock(&hierarchy->lock);
-    }
-    free(w.nodes);
-    return status;
 }

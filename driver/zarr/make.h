@@ -37,10 +37,10 @@ enum zs_status zs_array_update_document(struct zs_hierarchy *hierarchy, const st
                                         const uint64_t *shape, const char *const *names, const zs_json *attributes,
                                         const struct zs_node **replacement, struct zs_error *err);
 
-/* Renames a node within its group, with all nodes below it, in the store at once. Flush changes before, and reopen its
- * arrays after. ZS_ARGUMENT for an invalid or taken name, ZS_UNSUPPORTED when the store has no directories. A process
- * that is killed meanwhile leaves the node at its old or its new path, at worst not listed in consolidated metadata,
- * but never listed at the wrong path. */
+/* Renames a node within its group, with all nodes below it, in the store at once; pending changes are flushed before.
+ * Reopen its arrays after. ZS_ARGUMENT for an invalid or taken name, ZS_UNSUPPORTED when the store has no directories.
+ * A process that is killed meanwhile leaves the node at its old or its new path, at worst in a store without
+ * consolidated metadata. */
 enum zs_status zs_node_rename(struct zs_hierarchy *hierarchy, const char *path, const char *name, struct zs_error *err);
 /* Checks that zs_node_rename() would accept the name. */
 enum zs_status zs_node_check_rename(struct zs_hierarchy *hierarchy, const char *path, const char *name,

@@ -115,9 +115,6 @@ char *zs_chunk_key(const struct zs_array_meta *meta, const char *array_path, con
  * lie outside of the grid. */
 bool zs_chunk_key_parse(const struct zs_array_meta *meta, const char *key, uint64_t *index);
 
-/* Compares members of documents by their meaning (alike.c). zarr-python spells out in consolidated metadata, also of
- * documents of others, what those leave to a default. Whether two values of a member (NULL: it is absent) say the same.
- *   meta       the array, for values of its data type; NULL: a group, or not known
- *   is_stored  how chunks are encoded may differ, if they decode alike: the level of a compressor */
-bool zs_is_alike(const struct zs_array_meta *meta, const char *member, const zs_json *a, const zs_json *b,
-                 bool is_stored);
+/* Whether two values of documents (NULL: absent) say the same: numbers however they are written, codecs and other
+ * extensions by name and by the members that both have. zarr-python spells out defaults in consolidated metadata. */
+bool zs_says_same(const zs_json *a, const zs_json *b);

@@ -215,7 +215,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
         struct zs_error err;
         if (!CheckUpdatable())
             return false;
-        ZSSavepoint edit(Hierarchy());
+        ZSWholeEdit edit(Hierarchy());
         if (f(Hierarchy(), &err) != ZS_OK)
             return zsReport(err);
         edit.Keep();

@@ -109,7 +109,7 @@ bool ZSMdimStore::Remove(const struct zs_node *node)
             ZS_TRY(zs_overviews_take_out(hierarchy, node, axes, err));
         // Remove its chunks from a new store now: another array that takes the path must not find them.
         if (isNew)
-            ZS_TRY(zs_contents_remove_below(m_store->store, path.c_str(), ZS_MARKS_GO, err));
+            ZS_TRY(zs_contents_remove_below(m_store->store, path.c_str(), err));
         return zs_hierarchy_remove(hierarchy, path.c_str(), err);
     };
     if (!Edit(remove))
@@ -141,8 +141,8 @@ bool ZSMdimStore::Rename(const ZSMdimNode &handle, const std::string &name)
     struct zs_axes axes = {};
     std::vector<std::string> paths;
     const struct zs_node *node = CheckUpdatable() ? Node(handle) : nullptr;
-    // Publish pending chunks under their keys of today; a new store has no documents yet.
-    if (node == nullptr || !(m_target != nullptr ? FlushArrays() : Flush(false)) || !OwnLevels(node, axes, paths))
+    // Pending chunks have their keys of today; a new store takes its place.
+    if (node == nullptr || !Flush(false) || !OwnLevels(node, axes, paths))
         return false;
     paths.insert(paths.begin(), handle.path);
     // Refuse all before one is moved.

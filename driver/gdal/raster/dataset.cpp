@@ -195,7 +195,6 @@ CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vect
             return CE_Failure;
     }
     const bool wereOld = pixels.areLevelsOld;
-    ZSSavepoint edit(m_view.store->hierarchy); // of a new store, whose documents are still pending: all levels or none
     ZSOverlap overlap; // ends when the levels are closed
     overlap.Begin(*m_view.store);
     // The mask's overviews come first: overviews of pixels are made of valid pixels alone.
@@ -208,7 +207,6 @@ CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vect
         result = overviews.Make(resampling, factors, progress, progressData, options);
     if (result != CE_None || !overlap.End())
         return CE_Failure;
-    edit.Keep();
     pixels.areLevelsOld = wereOld && overviews.Count() > static_cast<int>(factors.size()); // others stay as they are
     return CE_None;
 }
@@ -255,7 +253,7 @@ CPLErr ShardedZarrDataset::Publish(bool hasLost)
 /* Puts what was set into the store's pending documents, in this order: all of it or nothing. */
 enum zs_status ShardedZarrDataset::PutDocuments(struct zs_error *err)
 {
-    ZSSavepoint edit(m_view.store->hierarchy);
+    ZSWholeEdit edit(m_view.store->hierarchy);
     ZS_TRY(georef.Flush(err));
     ZS_TRY(items.Flush(err));
     ZS_TRY(FlushBands(err));

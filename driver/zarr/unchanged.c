@@ -1,0 +1,139 @@
+/* Checks, before chunks are written, that an array is still the one that was opened. */
+#include <string.h>
+
+#include "zarr/document.h"
+#include "zarr/hierarchy_private.h"
+
+/* ---- Values that say the same ---- */
+
+/* Whether a value is that of an absent member. */
+static bool is_nothing(const zs_json *value)
+{
+    const enum zs_json_type type = zs_json_typeof(value);
+    const zs_json *c = zs_json_first(value);
+    while (c != NULL && zs_json_typeof(c) == ZS_JSON_NULL)
+        c = zs_json_next(c);
+    return c == NULL && (type == ZS_JSON_NULL || type == ZS_JSON_ARRAY || type == ZS_JSON_OBJECT);
+}
+
+/* Whether the members of a configuration agree with those of another one. One that is absent there is taken for a
+ * default, but where it decides where bytes are. */
+static bool agrees(const zs_json *configuration, const zs_json *other, const char *separator)
+{
+    for (const zs_json *m = zs_json_first(configuration); m != NULL; m = zs_json_next(m)) {
+        const char *name = zs_json_name(m);
+        const zs_json *o = zs_json_get(other, name);
+        if (o != NULL ? !zs_says_same(m, o)
+                      : (strcmp(name, "separator") == 0 && !zs_json_equals(m, separator)) ||
+                            (strcmp(name, "index_location") == 0 && !zs_json_equals(m, "end")))
+            return false;
+    }
+    return true;
+}
+
+bool zs_says_same(const zs_json *a, const zs_json *b)
+{
+    int64_t i, j;
+    double d, e;
+    const zs_json *x = NULL, *y = NULL;
+    const char *name = zs_extension_name(a, &x), *other = zs_extension_name(b, &y);
+    if (name != NULL && other != NULL) {
+        const char *separator = strcmp(name, "v2") == 0 ? "." : "/";
+        return strcmp(name, other) == 0 && agrees(x, y, separator) && agrees(y, x, separator);
+    }
+    if (zs_json_is_same(a, b) || (is_nothing(a) && is_nothing(b)))
+        return true;
+    if (zs_json_int64(a, &i) && zs_json_int64(b, &j))
+        return i == j;
+    if (zs_json_double(a, &d) && zs_json_double(b, &e))
+        return d == e;
+    if (zs_json_typeof(a) != zs_json_typeof(b) || zs_json_size(a) != zs_json_size(b) || zs_json_size(a) == 0)
+        return false;
+    y = zs_json_first(b);
+    for (x = zs_json_first(a); x != NULL; x = zs_json_next(x), y = zs_json_next(y))
+        if (!zs_says_same(x, zs_json_is_object(b) ? zs_json_get(b, zs_json_name(x)) : y))
+            return false;
+    return true;
+}
+
+/* ---- The check ---- */
+
+static enum zs_status check_members(const struct zs_hierarchy_entry *entry, const struct zs_node *node,
+                                    const zs_json *document, struct zs_error *err)
+{
+    /* which determine where chunks are stored and how they are decoded */
+    static const char *const members[] = {"node_type", "data_type",          "fill_value", "chunk_grid",
+                                          "codecs",    "chunk_key_encoding", "shape",      "storage_transformers",
+                                          NULL};
+    for (const char *const *name = members; *name != NULL; name++) {
+        const zs_json *is = zs_json_get(document, *name);
+        if (!zs_says_same(is, zs_json_get(node->document, *name)) &&
+            (entry == NULL || entry->before == NULL || !zs_says_same(is, zs_json_get(entry->before, *name))))
+            return zs_fail(err, ZS_INVALID,
+                           "\"%s\" changed since this array was opened, by another writer: no pixels are written",
+                           *name);
+    }
+    return ZS_OK;
+}
+
+/* Whether the document has a version that was found unchanged. *found is its version, 0 where it has none. Opening is
+ * cheaper than reading where it is not remote. */
+static enum zs_status read_version(struct zs_store *store, const char *key, uint64_t *found, struct zs_error *err)
+{
+    struct zs_object *object = NULL;
+    *found = 0;
+    if (store->is_remote)
+        return ZS_OK;
+    ZS_TRY(zs_object_open(store, key, &object, err));
+    *found = object->is_versioned ? object->version : 0;
+    zs_object_close(object);
+    return ZS_OK;
+}
+
+/* Checks that no other writer made a node at the path of a new one: the chunks there are not ours. A remote store is
+ * not asked for each shard. */
+static enum zs_status check_new(const struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_error *err)
+{
+    uint64_t version;
+    struct zs_error ignored;
+    ZS_TRY(zs_hierarchy_check_writable(hierarchy, err)); /* else its document will not be written */
+    if (hierarchy->is_new || hierarchy->store->is_remote)
+        return ZS_OK;
+    const enum zs_status status = read_version(hierarchy->store, node->key, &version, &ignored);
+    if (status == ZS_OK)
+        return zs_fail(err, ZS_INVALID,
+                       "/%s: another writer made it meanwhile: it stays as it is, and no pixels are written",
+                       node->path);
+    return status == ZS_NOT_FOUND ? ZS_OK : zs_fail(err, status, "%s", ignored.message);
+}
+
+static enum zs_status check_stored(const struct zs_hierarchy *hierarchy, const struct zs_hierarchy_entry *entry,
+                                   const struct zs_node *node, uint64_t *version, struct zs_error *err)
+{
+    uint64_t found;
+    zs_json *document = NULL;
+    ZS_TRY(read_version(hierarchy->store, node->key, &found, err));
+    if (found != 0 && found == *version)
+        return ZS_OK;
+    zs_store_forget(hierarchy->store, node->key);
+    ZS_TRY(zs_document_get(hierarchy->store, node->key, &document, NULL, err));
+    const enum zs_status status = check_members(entry, node, document, err);
+    zs_json_free(document);
+    *version = status == ZS_OK ? found : 0;
+    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s/%s", hierarchy->store->root, node->key);
+}
+
+enum zs_status zs_hierarchy_check_array(const struct zs_hierarchy *hierarchy, const struct zs_node *node,
+                                        uint64_t *version, struct zs_error *err)
+{
+    const struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, node->path);
+    if (entry != NULL && entry->change == ZS_CHANGE_NEW)
+        return check_new(hierarchy, node, err);
+    if (entry != NULL && entry->change == ZS_CHANGE_REMOVED)
+        return ZS_OK;
+    const enum zs_status status = check_stored(hierarchy, entry, node, version, err);
+    return status != ZS_NOT_FOUND
+        ? status
+        : zs_fail(err, ZS_INVALID, "%s/%s: this array was removed after it was opened: no pixels are written",
+                  hierarchy->store->root, node->key);
+}
