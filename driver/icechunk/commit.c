@@ -157,6 +157,7 @@ enum zs_status zs_icechunk_split(const char *path, char **root, char **commit, s
     if (*root == NULL || *commit == NULL) {
         free(*root);
         free(*commit);
+        *root = *commit = NULL; /* the caller frees them, too */
         return zs_fail_memory(err);
     }
     if (query != NULL && (zs_path_is_remote(path) || !zs_vsi_exists(path))) /* else a file has that name */
