@@ -27,9 +27,9 @@ gdal 15839
 validate 1216
 raster 4993
 geo 8219
-array 5531
+array 5562
 shard 1758
-icechunk 1775
+icechunk 1776
 codec 4462
 zarr 6981
 store 5193

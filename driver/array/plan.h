@@ -138,8 +138,9 @@ bool zs_item_is_to_decode(const struct zs_plan *plan, const struct zs_item *item
 enum zs_status zs_cut(struct zs_array *array, const struct zs_window *windows, size_t n, zs_windows_fn run, void *ctx,
                       struct zs_error *err);
 
-/* Number of overlaps of windows with innermost chunks; UINT64_MAX when 64 bits cannot count them. */
-uint64_t zs_count_overlaps(struct zs_array *array, const struct zs_window *windows, size_t n);
+/* At most so many innermost chunks overlap the windows; one that several windows overlap may be counted more than once.
+ * UINT64_MAX when 64 bits cannot count them. */
+uint64_t zs_count_chunks(struct zs_array *array, const struct zs_window *windows, size_t n);
 
 /* ---- read_blocks.c: chunks of which little is wanted are read block by block, where their codecs can ---- */
 

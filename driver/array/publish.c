@@ -16,18 +16,31 @@
 /* Limit of the bytes of an object that GDAL holds in memory while it uploads it (vsi.c). */
 #define SENT_BYTES ((uint64_t)128 << 20)
 
-/* Age below which the document of a remote array is not read again: one more request for each flush would be a quarter
- * of all requests of a short task, and without locks its answer would not be certain either. */
+/* Age below which the document of a remote array is not read again, unless chunks at its edge are published: one more
+ * request for each flush would be a quarter of all requests of a short task, and without locks its answer would not be
+ * certain either. */
 #define TRUSTED_SECONDS 10
 
 /* ---- The array's document ---- */
 
+/* Returns whether a shard, or a chunk that is an object of its own, reaches beyond the array's edge. Other writers may
+ * have made the array longer, and their elements there must not be lost to chunks that look whole here. */
+static bool is_at_edge(const struct zs_array *array, uint64_t shard)
+{
+    uint64_t start[ZS_MAX_NDIM], length[ZS_MAX_NDIM];
+    bool is_beyond = false;
+    zs_grid_extent(&array->grid, 0, shard, start, length);
+    for (int d = 0; d < array->meta->ndim; d++)
+        is_beyond = is_beyond || length[d] > array->meta->shape[d] - start[d];
+    return is_beyond;
+}
+
 /* Fails when the stored array is gone or has another shape. */
-static enum zs_status check_document(struct zs_array *array, struct zs_error *err)
+static enum zs_status check_document(struct zs_array *array, bool trusts, struct zs_error *err)
 {
     const time_t now = time(NULL);
     if (array->hierarchy == NULL ||
-        (array->store->is_remote && now >= array->asked && now - array->asked < TRUSTED_SECONDS))
+        (trusts && array->store->is_remote && now >= array->asked && now - array->asked < TRUSTED_SECONDS))
         return ZS_OK;
     ZS_TRY(zs_hierarchy_check_array(array->hierarchy, array->node, &array->document, err));
     array->asked = now;
@@ -355,7 +368,10 @@ static enum zs_status publish_shards(struct zs_array *array, struct zs_open_shar
                                      struct zs_error *err)
 {
     struct publishing publishing = {.array = array, .list = list, .status = ZS_OK};
-    ZS_TRY(check_document(array, err));
+    bool trusts = true;
+    for (size_t i = 0; i < n; i++)
+        trusts = trusts && !is_at_edge(array, list[i]->number);
+    ZS_TRY(check_document(array, trusts, err));
     (void)pthread_mutex_init(&publishing.lock, NULL);
     const enum zs_status none =
         zs_parallel_for((int)most_at_once(array, list, n), n, publish_item, &publishing, err);
@@ -425,7 +441,7 @@ enum zs_status zs_pending_put(struct zs_array *array, uint64_t chunk, const void
     struct zs_open_shard *shard;
     zs_cache_remove(array->chunks, (struct zs_cache_key){0, chunk});
     if (array->chain.count == 1) {
-        ZS_TRY(check_document(array, err));
+        ZS_TRY(check_document(array, !is_at_edge(array, chunk), err));
         ZS_TRY(publish_chunk(array, chunk, NULL, data, n, err));
         note_published(array, chunk);
         return ZS_OK;

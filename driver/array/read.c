@@ -386,6 +386,17 @@ static enum zs_status read_windows_locked(struct zs_plan *plan, const struct zs_
     return zs_cut(plan->array, windows, n, run_plan, plan, err);
 }
 
+/* Whether a prefetch is worth planning: of several chunks, which may fit the room, for all that is known before they
+ * are planned. Of chunks that have blocks those that hold the windows may be enough. */
+static bool is_worth_prefetching(struct zs_array *array, const struct zs_window *windows, size_t n, uint64_t room)
+{
+    const uint64_t chunks = zs_count_chunks(array, windows, n);
+    const bool has_blocks = zs_chunk_has_blocks(array->innermost);
+    const uint64_t least = (has_blocks ? 0 : array->innermost->decoded_size) + ZS_CACHE_ENTRY_BYTES;
+    return chunks > 1 && chunks <= zs_min_u64(room / least, array->plan_overlaps) &&
+           (!has_blocks || window_bytes(array, windows, n) <= room);
+}
+
 enum zs_status zs_array_prefetch(struct zs_array *array, const struct zs_window *windows, size_t n,
                                  struct zs_error *err)
 {
@@ -394,9 +405,8 @@ enum zs_status zs_array_prefetch(struct zs_array *array, const struct zs_window 
     ZS_TRY(zs_windows_check(array, windows, n, err));
     zs_array_lock(array, true);
     enum zs_status status = ZS_OK;
-    const uint64_t overlaps = zs_count_overlaps(array, windows, n);
     if (zs_pending_is_empty(array) && /* pending chunks are looked up one by one anyway */
-        overlaps > 1 && overlaps <= array->plan_overlaps && window_bytes(array, windows, n) <= plan.room)
+        is_worth_prefetching(array, windows, n, plan.room))
         status = run_plan(&plan, windows, n, err);
     (void)pthread_rwlock_unlock(&array->lock);
     return status;

@@ -128,11 +128,15 @@ enum zs_status zs_cut(struct zs_array *array, const struct zs_window *windows, s
                                                                  : cut_bounds(&cut, &bounds, err);
 }
 
-uint64_t zs_count_overlaps(struct zs_array *array, const struct zs_window *windows, size_t n)
+uint64_t zs_count_chunks(struct zs_array *array, const struct zs_window *windows, size_t n)
 {
     const struct cut cut = {.array = array, .windows = windows, .n = n};
     const struct bounds bounds = bounds_of(&cut);
-    return count_overlaps(&cut, &bounds);
+    uint64_t count[ZS_MAX_NDIM];
+    for (int d = 0; d < array->meta->ndim; d++)
+        count[d] = bounds.end[d] - bounds.start[d];
+    const uint64_t overlaps = count_overlaps(&cut, &bounds);
+    return overlaps > 1 ? zs_min_u64(overlaps, chunks_of(array, bounds.start, count)) : overlaps;
 }
 
 /* ---- Windows with steps ---- */
