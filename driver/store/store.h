@@ -313,8 +313,8 @@ struct zs_object {
     uint64_t size;
     uint64_t version; /* differs, as far as is known, when the object under this key was replaced */
     bool is_versioned; /* ... and surely so */
-    /* Its head or tail was remembered by this process and not requested. A further read finds out whether the object was
-     * replaced; without one, call zs_store_forget() and open it again. */
+    /* Its head or tail was remembered by this process and not requested. A further read finds out whether the object
+     * was replaced; without one, call zs_store_forget() and open it again. */
     bool is_remembered;
     bool is_stale;    /* set by reads, in any thread: see zs_object_is_stale() */
     /* Of the server's answer; NULL likewise. They belong to the object. */
