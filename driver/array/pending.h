@@ -5,9 +5,9 @@
  * and a mask says which they are. Nothing stored is read for that. Reads look here before they read the store.
  *
  * A shard is published when all its chunks were written whole, at a flush, when too many are open, or where dirty
- * chunks take too much memory, those first that are idle longest. Other writers, in
- * this process or another, may change the same shards meanwhile. Therefore the stored shard is opened only then: under
- * its lock, or on the condition that it stays. What was not written comes from there, in dirty chunks too.
+ * chunks take too much memory, those first that are idle longest. Other writers, in this process or another, may change
+ * the same shards meanwhile. Therefore the stored shard is opened only then: under its lock, or on the condition that
+ * it stays. What was not written comes from there, in dirty chunks too.
  *
  * All shards are tried at a flush. What fails stays pending, for another flush. */
 #pragma once

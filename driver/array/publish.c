@@ -13,7 +13,7 @@
  * is idle longest is published; it is copied if more of its chunks are written later. */
 #define MAX_OPEN_SHARDS 256
 
-/* Limit of the bytes of an object that GDAL holds in memory while it uploads it (vsi.c). */
+/* Limit of the bytes of an object that GDAL holds in memory while it uploads it (vsi_write.c). */
 #define SENT_BYTES ((uint64_t)128 << 20)
 
 /* Age below which the document of a remote array is not read again, unless chunks at its edge are published: one more

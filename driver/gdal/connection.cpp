@@ -109,16 +109,6 @@ std::string zsUnescapedWord(const std::string &text)
     return out;
 }
 
-std::string zsEscapedWord(const std::string &word)
-{
-    std::string out = escaped(word, ":\"%=/");
-    if (word == "first" || word == "last") // keywords
-        out = CPLSPrintf("%%%02X", word[0]) + word.substr(1);
-    for (size_t dots = out.find(".."); dots != std::string::npos; dots = out.find("..")) // makes a range
-        out.replace(dots, 1, "%2E");
-    return out;
-}
-
 /* Whether a colon behind `before` is one of a time, as in 2026-05-01T06:30. */
 static bool isInTime(const std::string &before)
 {

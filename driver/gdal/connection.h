@@ -39,8 +39,7 @@ struct ZSConnection
     std::string SubdatasetName(const std::string &arrayPath) const;
 };
 
-/* A name or a value with %XX for what would be taken for a separator, and back: any %XX is a byte. */
-std::string zsEscapedWord(const std::string &word);
+/* A name or a value in which any %XX is a byte. */
 std::string zsUnescapedWord(const std::string &text);
 
 /* Parses `name`: [PREFIX:]path, PREFIX:path:/array:i:j, PREFIX:"path":/array:i:j, and behind our own prefix

@@ -81,8 +81,7 @@ struct zs_layout {
 };
 
 /* Reads the first pyramid of a group's attributes (that of the multiscales convention, then come images of OME and
- * ndpyramid), and
- * the one after it, in its place. False when there is no such one. Strings are borrowed. */
+ * ndpyramid), and the one after it, in its place. False when there is no such one. Strings are borrowed. */
 bool zs_layout_first(const zs_json *attributes, struct zs_layout *layout);
 bool zs_layout_next(struct zs_layout *layout);
 

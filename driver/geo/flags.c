@@ -50,8 +50,6 @@ static enum zs_status read_colours(const zs_json *attribute, struct zs_flags *fl
     flags->has_colours = words.count == flags->count;
     for (size_t i = 0; i < flags->count && flags->has_colours; i++)
         flags->has_colours = read_colour(words.list[i], &flags->list[i]);
-    for (size_t i = 0; i < flags->count; i++)
-        flags->list[i].has_colour = flags->has_colours;
     zs_names_free(words.list);
     return status;
 }

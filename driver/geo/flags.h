@@ -13,7 +13,6 @@ struct zs_flag {
     int64_t mask; /* all bits where there are no flag_masks */
     int64_t value;
     char *name; /* owned */
-    bool has_colour;
     unsigned char r, g, b;
 };
 

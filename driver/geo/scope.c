@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 bool zs_equals_ignoring_case(const char *a, const char *b)
 {
     for (;; a++, b++) {

@@ -14,8 +14,7 @@
  *
  * Overviews are added to what is there, or to what is held in the hierarchy (raster/overviews.h).
  *
- * Metadata are written last, the group's own at the very end: a store that opens is
- * complete. */
+ * Metadata are written last, the group's own at the very end: a store that opens is complete. */
 #pragma once
 
 #include "array/array.h"
@@ -100,8 +99,7 @@ enum zs_status zs_raster_claim(struct zs_hierarchy *hierarchy, const char *group
 /* Removes the mark: the raster is whole, its overviews too, or nothing was written. Does nothing for the root. */
 enum zs_status zs_raster_finish(struct zs_store *store, const char *group, struct zs_error *err);
 
-/* Removes what was made in the claimed group through `hierarchy`, and the mark
- * (zs_hierarchy_take_back()). */
+/* Removes what was made in the claimed group through `hierarchy`, and the mark. */
 enum zs_status zs_raster_take_back(const struct zs_hierarchy *hierarchy, struct zs_store *store, const char *group,
                                    struct zs_error *err);
 

@@ -275,7 +275,7 @@ static enum zs_status remove_level(struct zs_hierarchy *hierarchy, const char *p
     return status;
 }
 
-/* Removes levels at the next flush, and their mention in the multiscales: all or none. */
+/* Removes levels at the next flush, and their mention in the multiscales. */
 static enum zs_status remove_levels(struct zs_hierarchy *hierarchy, const struct zs_node *base, struct zs_axes axes,
                                     const struct zs_names *levels, struct zs_error *err)
 {

@@ -198,8 +198,8 @@ enum zs_status zs_file_truncate(struct zs_file *file, uint64_t size, struct zs_e
 enum zs_status zs_file_flush(struct zs_file *file, struct zs_error *err);
 void zs_file_close(struct zs_file *file);
 
-/* Key of an object's journal: a file beside it by which an unfinished change is undone. zs_is_temporary_name()
- * recognises it. NULL without memory; freed with free(). */
+/* Key of an object's journal: a file beside it by which an unfinished change of documents is finished, and one of a
+ * shard undone. zs_is_temporary_name() recognises it. NULL without memory; freed with free(). */
 char *zs_journal_key(const char *key);
 
 /* Whether an object was changed in place since it was opened or, with or_recently, shortly before. Then bytes that look

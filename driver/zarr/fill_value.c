@@ -192,7 +192,7 @@ enum zs_status zs_fill_value_parse(const struct zs_dtype *dtype, const zs_json *
     if (is_null) {
         memset(value, 0, dtype->size);
         if (fill_value != NULL && is_float)
-            zs_bits_store(dtype->size, dtype->is_bfloat16 ? 0x7fc0U : quiet_nan(dtype->size), value);
+            zs_bits_store(dtype->size, quiet_nan(dtype->size), value);
         return ZS_OK;
     }
     const struct zs_dtype declared = zs_dtype_declared(dtype);

@@ -84,6 +84,6 @@ class ZSNewStore
     ~ZSNewStore();
 
     /* Writes the metadata and puts a store in its place, where it goes on afterwards. False (CPLError emitted) on
-     * failure: it can be tried again. */
+     * failure. */
     bool Publish();
 };

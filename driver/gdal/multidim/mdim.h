@@ -209,7 +209,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     }
     /* False where it is only read, or was abandoned. */
     bool CheckUpdatable() const;
-    /* Calls f(hierarchy, err), which changes documents; where it fails nothing is changed. */
+    /* Calls f(hierarchy, err), which changes documents. Where it fails after a change nothing more is written. */
     template <class F> bool Edit(F &&f)
     {
         struct zs_error err;
@@ -225,7 +225,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     {
         return m_arrayOptions.List();
     }
-    /* Makes an array, and all that share a dimension with it, longer; all of them or none. */
+    /* Makes an array, and all that share a dimension with it, longer. */
     bool Resize(const ZSMdimNode &handle, const std::vector<GUInt64> &sizes);
     /* Finds the overview levels that belong to an array alone and are renamed or removed with it, by their paths; none
      * for a node that is no such array. */

@@ -1,6 +1,8 @@
 /* Making a band of an overview out of a larger one, where anything is stored. */
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <unistd.h>
 #include <vector>
 
 #include "copied_levels.h"
@@ -14,10 +16,10 @@ extern "C"
 
 using Window = ZSPixelWindow;
 
-/* Pixels of a level in each direction that are made together at most: those of which nothing is stored are left out. */
+/* Pixels of a level in each direction that are made together: those of which nothing is stored are left out. */
 constexpr int CELL = 1024;
 /* Of the larger raster, so many are held at once, unless one row of a cell is of more. */
-constexpr int64_t SOURCE_BYTES = 48 << 20;
+constexpr int64_t SOURCE_BYTES = 32 << 20;
 
 /* ---- What can be made ---- */
 
@@ -77,6 +79,8 @@ class LevelBand
     std::vector<unsigned char> m_read, m_valid, m_made; /* of one cell after the other: touched once */
 
     bool IsStored(const Window &pixels) const;
+    void FindCells(const Window &pixels, std::vector<Window> &cells) const;
+    CPLErr MakeRows(const Window &pixels, unsigned char *made);
     CPLErr MakeCell(const Window &cell);
 };
 } // namespace
@@ -99,9 +103,29 @@ bool LevelBand::IsStored(const Window &pixels) const
     return zs_pixels_find_stored(&own, m_band, &here, 1, &isStored, &err) != ZS_OK || isStored;
 }
 
-CPLErr LevelBand::MakeCell(const Window &cell)
+/* Adds the cells of which anything is stored: those of quarters of a window, of quarters of these, and so on. */
+void LevelBand::FindCells(const Window &w, std::vector<Window> &cells) const
 {
-    const Window of = m_shrinking.SourceOf(cell);
+    if (!IsStored(w))
+        return;
+    int side = CELL;
+    while (2 * side < std::max(w.width, w.height))
+        side *= 2;
+    if (w.width <= CELL && w.height <= CELL)
+    {
+        cells.push_back(w);
+        return;
+    }
+    for (int y = 0; y < w.height; y += side)
+    {
+        for (int x = 0; x < w.width; x += side)
+            FindCells({w.x + x, w.y + y, std::min(side, w.width - x), std::min(side, w.height - y)}, cells);
+    }
+}
+
+CPLErr LevelBand::MakeRows(const Window &pixels, unsigned char *made)
+{
+    const Window of = m_shrinking.SourceOf(pixels);
     const GSpacing item = GDALGetDataTypeSizeBytes(m_shrinking.type), line = item * of.width;
     m_read.resize(static_cast<size_t>(line) * static_cast<size_t>(of.height));
     if (m_source.RasterIO(GF_Read, of.x, of.y, of.width, of.height, m_read.data(), of.width, of.height,
@@ -111,32 +135,38 @@ CPLErr LevelBand::MakeCell(const Window &cell)
     if (m_mask != nullptr && m_mask->RasterIO(GF_Read, of.x, of.y, of.width, of.height, m_valid.data(), of.width,
                                               of.height, GDT_Byte, 1, of.width, nullptr) != CE_None)
         return CE_Failure;
-    const GSpacing madeLine = item * cell.width;
-    m_made.resize(static_cast<size_t>(madeLine) * static_cast<size_t>(cell.height));
-    m_shrinking.Make(cell, m_read.data(), static_cast<ptrdiff_t>(line), m_mask != nullptr ? m_valid.data() : nullptr,
-                     m_made.data(), static_cast<ptrdiff_t>(madeLine), m_level.View().options.threads);
+    m_shrinking.Make(pixels, m_read.data(), static_cast<ptrdiff_t>(line), m_mask != nullptr ? m_valid.data() : nullptr,
+                     made, static_cast<ptrdiff_t>(item) * pixels.width, m_level.View().options.threads);
+    return CE_None;
+}
+
+CPLErr LevelBand::MakeCell(const Window &cell)
+{
+    const GSpacing item = GDALGetDataTypeSizeBytes(m_shrinking.type), line = item * cell.width;
+    m_made.resize(static_cast<size_t>(line) * static_cast<size_t>(cell.height));
+    const Window one = m_shrinking.SourceOf({cell.x, cell.y, cell.width, 1}), all = m_shrinking.SourceOf(cell);
+    const int64_t bytes = item * one.width * all.height;
+    const int parts = static_cast<int>(std::min<int64_t>(cell.height, (bytes + SOURCE_BYTES - 1) / SOURCE_BYTES));
+    const int rows = (cell.height + parts - 1) / parts;
+    for (int y = 0; y < cell.height; y += rows)
+    {
+        const Window part = {cell.x, cell.y + y, cell.width, std::min(rows, cell.height - y)};
+        if (MakeRows(part, m_made.data() + line * y) != CE_None)
+            return CE_Failure;
+    }
     return m_target.RasterIO(GF_Write, cell.x, cell.y, cell.width, cell.height, m_made.data(), cell.width, cell.height,
-                             m_shrinking.type, item, madeLine, nullptr);
+                             m_shrinking.type, item, line, nullptr);
 }
 
 CPLErr LevelBand::Make(GDALProgressFunc progress, void *progressData)
 {
-    const int width = m_shrinking.toWidth, height = m_shrinking.toHeight;
-    const int64_t ofRow = int64_t{GDALGetDataTypeSizeBytes(m_shrinking.type)} *
-                          m_shrinking.SourceOf({0, 0, std::min(CELL, width), 1}).width *
-                          (m_shrinking.fromHeight / height + 1);
-    const int most = static_cast<int>(std::max<int64_t>(1, std::min<int64_t>(CELL, SOURCE_BYTES / ofRow)));
-    for (int y = 0, rows; y < height; y += rows)
+    std::vector<Window> cells;
+    FindCells({0, 0, m_shrinking.toWidth, m_shrinking.toHeight}, cells);
+    for (size_t i = 0; i < cells.size(); i++)
     {
-        rows = std::min(most, height - y);
-        const bool isRow = IsStored({0, y, width, rows}); // looked at first: most of a sparse raster is empty
-        for (int x = 0; isRow && x < width; x += CELL)
-        {
-            const Window cell = {x, y, std::min(CELL, width - x), rows};
-            if (IsStored(cell) && MakeCell(cell) != CE_None)
-                return CE_Failure;
-        }
-        if (!progress(static_cast<double>(y + rows) / height, "", progressData))
+        if (MakeCell(cells[i]) != CE_None)
+            return CE_Failure;
+        if (!progress(static_cast<double>(i + 1) / static_cast<double>(cells.size()), "", progressData))
             return zsRefuse(CPLE_UserInterrupt, "User terminated");
     }
     return CE_None;
@@ -144,10 +174,17 @@ CPLErr LevelBand::Make(GDALProgressFunc progress, void *progressData)
 
 /* ---- A band ---- */
 
+/* The process that loaded the plugin. */
+static const pid_t s_loader = getpid();
+
 /* Other resamplings, complex numbers and palettes are GDAL's. */
 static CPLErr makeByGdal(GDALRasterBand *source, GDALRasterBand *target, const char *resampling,
                          GDALProgressFunc progress, void *progressData, CSLConstList options)
 {
+    // GDAL keeps the threads that resample for it, which a forked process does not have: it would wait for them.
+    std::optional<CPLConfigOptionSetter> one;
+    if (getpid() != s_loader)
+        one.emplace("GDAL_NUM_THREADS", "1", false);
     if (GDALDataTypeIsComplex(source->GetRasterDataType())) // the other function reads only the real part
     {
         GDALRasterBandH handle = target;
