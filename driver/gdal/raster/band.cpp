@@ -83,15 +83,19 @@ CPLErr ShardedZarrRasterBand::IRasterIO(GDALRWFlag flag, int x, int y, int width
 
 int ShardedZarrRasterBand::GetOverviewCount()
 {
-    auto &ds = Dataset();
-    const int count = ds.AreOverviewsEnabled() ? ds.overviews.Count() : 0; // OVERVIEW_LEVEL=NONE
-    return count > 0 ? count : GDALPamRasterBand::GetOverviewCount();
+    return zsGuard([&] {
+        auto &ds = Dataset();
+        const int count = ds.AreOverviewsEnabled() ? ds.overviews.Count() : 0; // OVERVIEW_LEVEL=NONE
+        return count > 0 ? count : GDALPamRasterBand::GetOverviewCount();
+    });
 }
 
 GDALRasterBand *ShardedZarrRasterBand::GetOverview(int i)
 {
-    ZSOverviews &overviews = Dataset().overviews;
-    return overviews.Count() > 0 ? overviews.Get(nBand, i) : GDALPamRasterBand::GetOverview(i);
+    return zsGuard([&] {
+        ZSOverviews &overviews = Dataset().overviews;
+        return overviews.Count() > 0 ? overviews.Get(nBand, i) : GDALPamRasterBand::GetOverview(i);
+    });
 }
 
 /* ---- Where there are pixels: gdalwarp, VRTs and copies leave out what is empty ---- */
@@ -115,45 +119,48 @@ bool ShardedZarrRasterBand::FillIsEmpty()
  * indexes are cached. */
 int ShardedZarrRasterBand::IGetDataCoverageStatus(int x, int y, int width, int height, int, double *percent)
 {
-    constexpr uint64_t MOST_BOXES = 4096;
     constexpr int unknown = GDAL_DATA_COVERAGE_STATUS_UNIMPLEMENTED | GDAL_DATA_COVERAGE_STATUS_DATA;
-    if (percent != nullptr)
-        *percent = 100;
-    struct zs_error reason;
-    if (!FillIsEmpty() || EmptyBlockCache() != CE_None || Dataset().pixels.PrepareCells(&reason) != ZS_OK)
-        return unknown; // reading reports the error
-    const auto left = static_cast<uint64_t>(x), top = static_cast<uint64_t>(y);
-    const uint64_t right = left + static_cast<uint64_t>(width), bottom = top + static_cast<uint64_t>(height);
-    auto columns = static_cast<uint64_t>(nBlockXSize), rows = static_cast<uint64_t>(nBlockYSize);
-    while (((right - left) / columns + 2) * ((bottom - top) / rows + 2) > MOST_BOXES)
-    {
-        columns *= 2;
-        rows *= 2;
-    }
-    std::vector<struct zs_pixel_box> boxes;
-    for (uint64_t from = top, to; from < bottom; from = to)
-    {
-        to = std::min((from / rows + 1) * rows, bottom);
-        for (uint64_t begin = left, end; begin < right; begin = end)
+    const int found = zsGuard([&] {
+        constexpr uint64_t MOST_BOXES = 4096;
+        if (percent != nullptr)
+            *percent = 100;
+        struct zs_error reason;
+        if (!FillIsEmpty() || EmptyBlockCache() != CE_None || Dataset().pixels.PrepareCells(&reason) != ZS_OK)
+            return unknown; // reading reports the error
+        const auto left = static_cast<uint64_t>(x), top = static_cast<uint64_t>(y);
+        const uint64_t right = left + static_cast<uint64_t>(width), bottom = top + static_cast<uint64_t>(height);
+        auto columns = static_cast<uint64_t>(nBlockXSize), rows = static_cast<uint64_t>(nBlockYSize);
+        while (((right - left) / columns + 2) * ((bottom - top) / rows + 2) > MOST_BOXES)
         {
-            end = std::min((begin / columns + 1) * columns, right);
-            boxes.push_back({begin, from, end - begin, to - from});
+            columns *= 2;
+            rows *= 2;
         }
-    }
-    const struct zs_bands bands = View().Bands();
-    const std::unique_ptr<bool[]> isStored(new bool[boxes.size()]);
-    if (zs_pixels_find_stored(&bands, nBand, boxes.data(), boxes.size(), isStored.get(), &reason) != ZS_OK)
-        return unknown; // reading reports the error
-    int status = 0;
-    double pixels = 0;
-    for (size_t i = 0; i < boxes.size(); i++)
-    {
-        status |= isStored[i] ? GDAL_DATA_COVERAGE_STATUS_DATA : GDAL_DATA_COVERAGE_STATUS_EMPTY;
-        pixels += isStored[i] ? static_cast<double>(boxes[i].width) * static_cast<double>(boxes[i].height) : 0;
-    }
-    if (percent != nullptr)
-        *percent = 100 * pixels / (static_cast<double>(width) * height);
-    return status;
+        std::vector<struct zs_pixel_box> boxes;
+        for (uint64_t from = top, to; from < bottom; from = to)
+        {
+            to = std::min((from / rows + 1) * rows, bottom);
+            for (uint64_t begin = left, end; begin < right; begin = end)
+            {
+                end = std::min((begin / columns + 1) * columns, right);
+                boxes.push_back({begin, from, end - begin, to - from});
+            }
+        }
+        const struct zs_bands bands = View().Bands();
+        const std::unique_ptr<bool[]> isStored(new bool[boxes.size()]);
+        if (zs_pixels_find_stored(&bands, nBand, boxes.data(), boxes.size(), isStored.get(), &reason) != ZS_OK)
+            return unknown; // reading reports the error
+        int status = 0;
+        double pixels = 0;
+        for (size_t i = 0; i < boxes.size(); i++)
+        {
+            status |= isStored[i] ? GDAL_DATA_COVERAGE_STATUS_DATA : GDAL_DATA_COVERAGE_STATUS_EMPTY;
+            pixels += isStored[i] ? static_cast<double>(boxes[i].width) * static_cast<double>(boxes[i].height) : 0;
+        }
+        if (percent != nullptr)
+            *percent = 100 * pixels / (static_cast<double>(width) * height);
+        return status;
+    });
+    return found != 0 ? found : unknown;
 }
 
 /* ---- Description and metadata: the band's own, its position in the band dimensions, and what a side-car file
@@ -162,7 +169,7 @@ int ShardedZarrRasterBand::IGetDataCoverageStatus(int x, int y, int width, int h
 const char *ShardedZarrRasterBand::GetDescription() const
 {
     const char *beside = GDALPamRasterBand::GetDescription();
-    const_cast<ShardedZarrRasterBand *>(this)->AddMetadata();
+    zsGuard([this] { const_cast<ShardedZarrRasterBand *>(this)->AddMetadata(); });
     return beside[0] != '\0' ? beside : m_description.c_str();
 }
 
@@ -194,7 +201,6 @@ void ShardedZarrRasterBand::AddMetadata()
 {
     if (m_metadataAdded || Dataset().m_role.isMask)
         return;
-    m_metadataAdded = true;
     auto &ds = Dataset();
     const auto &properties = Properties();
     const size_t source = Source();
@@ -218,6 +224,7 @@ void ShardedZarrRasterBand::AddMetadata()
     else if (isSpoken && !isOneOfMany)
         description += (description.empty() ? "" : ", ") + words;
     m_description = description;
+    m_metadataAdded = true;
 }
 
 CPLErr ShardedZarrRasterBand::XMLInit(ZSPamTree tree, const char *path)
@@ -269,36 +276,44 @@ bool ShardedZarrRasterBand::ReadMetadata(const char *domain, const char *name)
 
 char **ShardedZarrRasterBand::GetMetadataDomainList()
 {
-    ReadMetadata("", nullptr);
-    ReadMetadata("any that the store has", nullptr);
-    return m_shown.Names(GDALPamRasterBand::GetMetadataDomainList());
+    return zsGuard([&] {
+        ReadMetadata("", nullptr);
+        ReadMetadata("any that the store has", nullptr);
+        return m_shown.Names(GDALPamRasterBand::GetMetadataDomainList());
+    });
 }
 
 ZSMetadata ShardedZarrRasterBand::GetMetadata(const char *domain)
 {
-    return ReadMetadata(domain, nullptr) ? m_shown.Get(domain) : GDALPamRasterBand::GetMetadata(domain);
+    return zsGuard([&] {
+        return ReadMetadata(domain, nullptr) ? m_shown.Get(domain) : GDALPamRasterBand::GetMetadata(domain);
+    });
 }
 
 const char *ShardedZarrRasterBand::GetMetadataItem(const char *name, const char *domain)
 {
-    if (name == nullptr || !ReadMetadata(domain, name))
-        return GDALPamRasterBand::GetMetadataItem(name, domain);
-    if (m_metadataAdded || !zsIsDefaultDomain(domain))
-        return m_shown.Item(name, domain);
-    const char *beside = zsItemValueInAnyCase(GDALMajorObject::GetMetadata(), name);
-    return beside != nullptr ? beside : zsItemValueInAnyCase(Properties().metadata, name);
+    return zsGuard([&] {
+        if (name == nullptr || !ReadMetadata(domain, name))
+            return GDALPamRasterBand::GetMetadataItem(name, domain);
+        if (m_metadataAdded || !zsIsDefaultDomain(domain))
+            return m_shown.Item(name, domain);
+        const char *beside = zsItemValueInAnyCase(GDALMajorObject::GetMetadata(), name);
+        return beside != nullptr ? beside : zsItemValueInAnyCase(Properties().metadata, name);
+    });
 }
 
 void ShardedZarrRasterBand::SetDescription(const char *description)
 {
-    if (!Dataset().IsUpdate())
-        return GDALPamRasterBand::SetDescription(description);
-    if (description != nullptr && strcmp(description, GetDescription()) == 0)
-        return; // it may be that of a coordinate, which is not stored a second time
-    if (WillChange(ZS_BAND_DESCRIPTION) != CE_None)
-        return;
-    zsReplaceText(Properties().description, description);
-    m_description = description != nullptr ? description : "";
+    zsGuard([&] {
+        if (!Dataset().IsUpdate())
+            return GDALPamRasterBand::SetDescription(description);
+        if (description != nullptr && strcmp(description, GetDescription()) == 0)
+            return; // it may be that of a coordinate, which is not stored a second time
+        if (WillChange(ZS_BAND_DESCRIPTION) != CE_None)
+            return;
+        zsReplaceText(Properties().description, description);
+        m_description = description != nullptr ? description : "";
+    });
 }
 
 CPLErr ShardedZarrRasterBand::WillChangeMetadata(const char *domain, bool &isStored)
@@ -314,23 +329,27 @@ CPLErr ShardedZarrRasterBand::WillChangeMetadata(const char *domain, bool &isSto
 
 CPLErr ShardedZarrRasterBand::SetMetadata(ZSMetadataArg metadata, const char *domain)
 {
-    bool isStored;
-    if (WillChangeMetadata(domain, isStored) != CE_None)
-        return CE_Failure;
-    const CPLStringList list(CSLDuplicate(const_cast<char **>(metadata))); // it may be what is shown
-    if (ReadMetadata(domain, nullptr))
-        m_shown.Set(const_cast<char **>(list.List()), domain);
-    return isStored ? CE_None : GDALPamRasterBand::SetMetadata(const_cast<char **>(list.List()), domain);
+    return zsGuard([&]() -> CPLErr {
+        bool isStored;
+        if (WillChangeMetadata(domain, isStored) != CE_None)
+            return CE_Failure;
+        const CPLStringList list(CSLDuplicate(const_cast<char **>(metadata))); // it may be what is shown
+        if (ReadMetadata(domain, nullptr))
+            m_shown.Set(const_cast<char **>(list.List()), domain);
+        return isStored ? CE_None : GDALPamRasterBand::SetMetadata(const_cast<char **>(list.List()), domain);
+    });
 }
 
 CPLErr ShardedZarrRasterBand::SetMetadataItem(const char *name, const char *value, const char *domain)
 {
-    bool isStored;
-    if (WillChangeMetadata(domain, isStored) != CE_None)
-        return CE_Failure;
-    if (ReadMetadata(domain, nullptr))
-        m_shown.SetItem(name, value, domain);
-    return isStored ? CE_None : GDALPamRasterBand::SetMetadataItem(name, value, domain);
+    return zsGuard([&]() -> CPLErr {
+        bool isStored;
+        if (WillChangeMetadata(domain, isStored) != CE_None)
+            return CE_Failure;
+        if (ReadMetadata(domain, nullptr))
+            m_shown.SetItem(name, value, domain);
+        return isStored ? CE_None : GDALPamRasterBand::SetMetadataItem(name, value, domain);
+    });
 }
 
 /* ---- CF's flags (geo/flags.h) as GDAL's attribute table ---- */
@@ -373,21 +392,22 @@ static std::unique_ptr<GDALRasterAttributeTable> tableOf(const struct zs_flags &
 
 GDALRasterAttributeTable *ShardedZarrRasterBand::GetDefaultRAT()
 {
-    GDALRasterAttributeTable *set = GDALPamRasterBand::GetDefaultRAT(); // in a side-car file
-    if (set != nullptr || m_flagsRead)
-        return set != nullptr ? set : m_flagTable.get();
-    struct zs_error err;
-    struct zs_flags flags = {};
-    m_flagsRead = true;
-    if (Dataset().m_role.isMask)
-        return nullptr;
-    if (zs_flags_read(View().Array(Source()).node->attributes, &flags, &err) != ZS_OK)
-        return zsReport(err);
-    if (flags.count > 0)
-        m_flagTable = tableOf(flags);
-    m_hasMaskedFlags = flags.has_masks;
-    zs_flags_clear(&flags);
-    return m_flagTable.get();
+    return zsGuard([&]() -> GDALRasterAttributeTable * {
+        GDALRasterAttributeTable *set = GDALPamRasterBand::GetDefaultRAT(); // in a side-car file
+        if (set != nullptr || m_flagsRead)
+            return set != nullptr ? set : m_flagTable.get();
+        struct zs_error err;
+        struct zs_flags flags = {};
+        if (!Dataset().m_role.isMask &&
+            zs_flags_read(View().Array(Source()).node->attributes, &flags, &err) != ZS_OK)
+            zsReport(err);
+        const ZSOwned<struct zs_flags> cleared(&flags, zs_flags_clear);
+        if (flags.count > 0)
+            m_flagTable = tableOf(flags);
+        m_hasMaskedFlags = flags.has_masks;
+        m_flagsRead = true;
+        return m_flagTable.get();
+    });
 }
 
 bool ShardedZarrRasterBand::IsTableInCategories()

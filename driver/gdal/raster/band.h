@@ -44,6 +44,7 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
         return View().SourceOf(nBand);
     }
     void ReadProperties();
+    const struct zs_band_properties &GuardedProperties();
     /* The colour that the names of band, label or array imply, as GDAL names it; null: none. */
     const char *ColorOfNames();
     struct zs_band_window BlockWindow(int column, int row, void *data) const;

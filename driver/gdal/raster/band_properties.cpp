@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "dataset.h"
+#include "gdal/guard.h"
 
 extern "C"
 {
@@ -101,6 +102,14 @@ struct zs_band_properties &ShardedZarrRasterBand::Properties()
     else if (m_properties == nullptr)
         ReadProperties();
     return *m_properties;
+}
+
+/* For what GDAL asks: none without memory, with CPLError emitted. */
+const struct zs_band_properties &ShardedZarrRasterBand::GuardedProperties()
+{
+    static const struct zs_band_properties none = {};
+    const auto *properties = zsGuard([this] { return &Properties(); });
+    return properties != nullptr ? *properties : none;
 }
 
 /* Reads the properties of the next bands, too: to find one entry, the list is walked from its start. */
@@ -200,7 +209,7 @@ bool ShardedZarrRasterBand::IsFromStore(bool isThere, unsigned property, int *ha
 
 double ShardedZarrRasterBand::GetNoDataValue(int *has)
 {
-    if (!IsFromStore(Properties().has_nodata, ZS_BAND_NODATA, has))
+    if (!IsFromStore(GuardedProperties().has_nodata, ZS_BAND_NODATA, has))
         return GDALPamRasterBand::GetNoDataValue(has);
     const struct zs_array_info info = View().Info(Source());
     return zsElementToDouble(info.data_type, info.item_size, Properties().nodata);
@@ -209,7 +218,7 @@ double ShardedZarrRasterBand::GetNoDataValue(int *has)
 /* For the GDAL type of T. */
 template <class T> bool ShardedZarrRasterBand::GetWideNodata(GDALDataType type, int *has, T &value)
 {
-    const auto &properties = Properties();
+    const auto &properties = GuardedProperties();
     if (!IsFromStore(properties.has_nodata && eDataType == type, ZS_BAND_NODATA, has))
         return false;
     memcpy(&value, properties.nodata, sizeof value);
@@ -230,51 +239,54 @@ uint64_t ShardedZarrRasterBand::GetNoDataValueAsUInt64(int *has)
 
 double ShardedZarrRasterBand::GetScale(int *has)
 {
-    const auto &properties = Properties();
+    const auto &properties = GuardedProperties();
     return IsFromStore(properties.has_scale, ZS_BAND_SCALE, has) ? properties.scale : GDALPamRasterBand::GetScale(has);
 }
 
 double ShardedZarrRasterBand::GetOffset(int *has)
 {
-    const auto &properties = Properties();
+    const auto &properties = GuardedProperties();
     return IsFromStore(properties.has_offset, ZS_BAND_OFFSET, has) ? properties.offset
                                                                    : GDALPamRasterBand::GetOffset(has);
 }
 
 const char *ShardedZarrRasterBand::GetUnitType()
 {
-    const auto &properties = Properties();
+    const auto &properties = GuardedProperties();
     return IsFromStore(properties.unit != nullptr, ZS_BAND_UNIT) ? properties.unit : GDALPamRasterBand::GetUnitType();
 }
 
 char **ShardedZarrRasterBand::GetCategoryNames()
 {
-    const auto &properties = Properties();
+    const auto &properties = GuardedProperties();
     return IsFromStore(properties.categories != nullptr, ZS_BAND_CATEGORIES) ? properties.categories
                                                                     : GDALPamRasterBand::GetCategoryNames();
 }
 
 GDALColorTable *ShardedZarrRasterBand::GetColorTable()
 {
-    const auto &properties = Properties();
-    if (!IsFromStore(properties.colour_table != nullptr, ZS_BAND_COLOUR_TABLE))
-        return GDALPamRasterBand::GetColorTable();
-    if (m_colorTable == nullptr)
-    {
-        m_colorTable = std::make_unique<GDALColorTable>();
-        for (size_t i = 0; i < properties.colour_count; i++)
+    return zsGuard([&] {
+        const auto &properties = Properties();
+        if (!IsFromStore(properties.colour_table != nullptr, ZS_BAND_COLOUR_TABLE))
+            return GDALPamRasterBand::GetColorTable();
+        if (m_colorTable == nullptr)
         {
-            const auto &c = properties.colour_table[i];
-            const GDALColorEntry entry = {c.r, c.g, c.b, c.a};
-            m_colorTable->SetColorEntry(static_cast<int>(i), &entry);
+            auto table = std::make_unique<GDALColorTable>();
+            for (size_t i = 0; i < properties.colour_count; i++)
+            {
+                const auto &c = properties.colour_table[i];
+                const GDALColorEntry entry = {c.r, c.g, c.b, c.a};
+                table->SetColorEntry(static_cast<int>(i), &entry);
+            }
+            // As of a GeoTIFF: programs look up any byte.
+            constexpr int BYTES = 256;
+            const GDALColorEntry black = {0, 0, 0, 255};
+            for (int i = table->GetColorEntryCount(); eDataType == GDT_Byte && i < BYTES; i++)
+                table->SetColorEntry(i, &black);
+            m_colorTable = std::move(table);
         }
-        // As of a GeoTIFF: programs look up any byte.
-        constexpr int BYTES = 256;
-        const GDALColorEntry black = {0, 0, 0, 255};
-        for (int i = m_colorTable->GetColorEntryCount(); eDataType == GDT_Byte && i < BYTES; i++)
-            m_colorTable->SetColorEntry(i, &black);
-    }
-    return m_colorTable.get();
+        return m_colorTable.get();
+    });
 }
 
 const char *ShardedZarrRasterBand::ColorOfNames()
@@ -303,14 +315,16 @@ const char *ShardedZarrRasterBand::ColorOfNames()
 
 GDALColorInterp ShardedZarrRasterBand::GetColorInterpretation()
 {
-    const GDALColorInterp set = GDALPamRasterBand::GetColorInterpretation();
-    if (set != GCI_Undefined || Dataset().m_role.isMask)
-        return set;
-    const auto &properties = Properties();
-    if (properties.colour_name == nullptr && properties.colour_table != nullptr)
-        return GCI_PaletteIndex;
-    const char *colour = properties.colour_name != nullptr ? properties.colour_name : ColorOfNames();
-    return colour != nullptr ? GDALGetColorInterpretationByName(colour) : GCI_Undefined;
+    return zsGuard([&] {
+        const GDALColorInterp set = GDALPamRasterBand::GetColorInterpretation();
+        if (set != GCI_Undefined || Dataset().m_role.isMask)
+            return set;
+        const auto &properties = Properties();
+        if (properties.colour_name == nullptr && properties.colour_table != nullptr)
+            return GCI_PaletteIndex;
+        const char *colour = properties.colour_name != nullptr ? properties.colour_name : ColorOfNames();
+        return colour != nullptr ? GDALGetColorInterpretationByName(colour) : GCI_Undefined;
+    });
 }
 
 /* ---- Setting: into m_properties, which is flushed to the array's attributes; where the store is only read, into a
@@ -329,8 +343,7 @@ const struct zs_band_properties &ShardedZarrRasterBand::CurrentProperties()
         std::string words;
         CPLStringList own = zsItemsNotIn(m_shown.Get(), PositionItems(words).List());
         own = zsItemsNotIn(own.List(), Dataset().items.OwnItems(Source()).List());
-        zs_names_free(properties.metadata);
-        properties.metadata = zsCopyList(own.List());
+        zs_names_free(std::exchange(properties.metadata, zsCopyList(own.List())));
     }
     return properties;
 }
@@ -354,12 +367,14 @@ CPLErr ShardedZarrRasterBand::WillChange(unsigned property)
 template <class Beside, class InStore>
 CPLErr ShardedZarrRasterBand::Set(unsigned property, const Beside &beside, const InStore &inStore)
 {
-    if (!Dataset().IsUpdate())
-        return beside();
-    if (WillChange(property) != CE_None)
-        return CE_Failure;
-    inStore(Properties());
-    return CE_None;
+    return zsGuard([&] {
+        if (!Dataset().IsUpdate())
+            return beside();
+        if (WillChange(property) != CE_None)
+            return CE_Failure;
+        inStore(Properties());
+        return CE_None;
+    });
 }
 
 /* Null removes the nodata value. */
@@ -385,22 +400,24 @@ CPLErr ShardedZarrRasterBand::SetElementOfNodata(const void *element)
 /* Refuses a value that the array does not give back as it was stored: its type, or that of its chunks, lacks it. */
 CPLErr ShardedZarrRasterBand::SetNodata(const ZSNodata &value)
 {
-    const struct zs_array_info info = View().Info(Source());
-    const ZSClosing &closing = Dataset().closing;
-    if (!closing.factors.empty() &&
-        !zsMayResample(Dataset().GetDescription(), eDataType, value, closing.resampling))
-        return CE_Failure;
-    unsigned char element[ZS_MAX_ITEM_SIZE] = {};
-    const bool isHeld = value.ToElement(info.data_type, info.item_size, element);
-    const auto &properties = Properties();
-    const bool isThere = properties.has_nodata && memcmp(properties.nodata, element, info.item_size) == 0;
-    const struct zs_array *array = View().Array(Source()).array;
-    if (isHeld && (isThere || zs_array_keeps_element(array, element)))
-        return SetElementOfNodata(element);
-    const std::string type = View().Array(Source()).node->array->dtype.name;
-    return zsRefuse(CPLE_AppDefined, "%s: band %d: nodata value %s %s", zsShown(Dataset().GetDescription()).c_str(),
-                    nBand, value.Text().c_str(),
-                    isHeld ? "is stored as another one (BITROUND, or a cast)" : ("cannot be a " + type).c_str());
+    return zsGuard([&]() -> CPLErr {
+        const struct zs_array_info info = View().Info(Source());
+        const ZSClosing &closing = Dataset().closing;
+        if (!closing.factors.empty() &&
+            !zsMayResample(Dataset().GetDescription(), eDataType, value, closing.resampling))
+            return CE_Failure;
+        unsigned char element[ZS_MAX_ITEM_SIZE] = {};
+        const bool isHeld = value.ToElement(info.data_type, info.item_size, element);
+        const auto &properties = Properties();
+        const bool isThere = properties.has_nodata && memcmp(properties.nodata, element, info.item_size) == 0;
+        const struct zs_array *array = View().Array(Source()).array;
+        if (isHeld && (isThere || zs_array_keeps_element(array, element)))
+            return SetElementOfNodata(element);
+        const std::string type = View().Array(Source()).node->array->dtype.name;
+        return zsRefuse(CPLE_AppDefined, "%s: band %d: nodata value %s %s", zsShown(Dataset().GetDescription()).c_str(),
+                        nBand, value.Text().c_str(),
+                        isHeld ? "is stored as another one (BITROUND, or a cast)" : ("cannot be a " + type).c_str());
+    });
 }
 
 CPLErr ShardedZarrRasterBand::SetNoDataValue(double value)
@@ -420,7 +437,9 @@ CPLErr ShardedZarrRasterBand::SetNoDataValueAsUInt64(uint64_t value)
 
 CPLErr ShardedZarrRasterBand::DeleteNoDataValue()
 {
-    return Dataset().IsUpdate() ? SetElementOfNodata(nullptr) : GDALPamRasterBand::DeleteNoDataValue();
+    return zsGuard([&] {
+        return Dataset().IsUpdate() ? SetElementOfNodata(nullptr) : GDALPamRasterBand::DeleteNoDataValue();
+    });
 }
 
 CPLErr ShardedZarrRasterBand::SetScale(double scale)
@@ -448,8 +467,7 @@ CPLErr ShardedZarrRasterBand::SetCategoryNames(char **names)
 {
     const auto inStore = [&](struct zs_band_properties &properties)
     {
-        zs_names_free(properties.categories);
-        properties.categories = zsCopyList(names);
+        zs_names_free(std::exchange(properties.categories, zsCopyList(names)));
     };
     return Set(ZS_BAND_CATEGORIES, [&] { return GDALPamRasterBand::SetCategoryNames(names); }, inStore);
 }

@@ -93,20 +93,22 @@ void ShardedZarrDataset::AttachPam(const char *description)
 #if ZS_GDAL_AT_LEAST(10)
 std::unique_ptr<GDALDataset> ShardedZarrDataset::Clone(int scope, bool canShareState) const
 {
-    if (IsUpdate() || !canShareState)
-        return GDALPamDataset::Clone(scope, canShareState);
-    // Other threads may be at work on this dataset: only what is set when it is opened may be looked at.
-    struct zs_error err;
-    auto ds = Over(m_view.store, m_view.sources, m_view.group, m_view.options, GA_ReadOnly, &err);
-    if (ds == nullptr)
-        return zsReport(err);
-    ds->poDriver = poDriver;
-    ds->nOpenFlags = scope;
-    ds->papszOpenOptions = CSLDuplicate(papszOpenOptions);
-    ds->AttachPam(GetDescription());
-    if (!m_beside.empty())
-        ds->LookBeside(m_beside);
-    return ds;
+    return zsGuard([&]() -> std::unique_ptr<GDALDataset> {
+        if (IsUpdate() || !canShareState)
+            return GDALPamDataset::Clone(scope, canShareState);
+        // Other threads may be at work on this dataset: only what is set when it is opened may be looked at.
+        struct zs_error err;
+        auto ds = Over(m_view.store, m_view.sources, m_view.group, m_view.options, GA_ReadOnly, &err);
+        if (ds == nullptr)
+            return zsReport(err);
+        ds->poDriver = poDriver;
+        ds->nOpenFlags = scope;
+        ds->papszOpenOptions = CSLDuplicate(papszOpenOptions);
+        ds->AttachPam(GetDescription());
+        if (!m_beside.empty())
+            ds->LookBeside(m_beside);
+        return ds;
+    });
 }
 #endif
 
@@ -145,28 +147,27 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
                                            const int *bandList, GDALProgressFunc progress, void *progressData,
                                            CSLConstList options)
 {
-    if (!IsUpdate())
-        return BuildBeside(resampling, count, factors, bandCount, bandList, progress, progressData, options);
-    if (m_view.IsHealpix())
-        return zsRefuse(CPLE_NotSupported,
-                        "%s: overviews of HEALPix cells are not built in the store; gdaladdo -ro puts them beside it",
-                        zsShown(GetDescription()).c_str());
-    if (m_view.IsSelection() || bandCount != nBands)
-        return zsRefuse(CPLE_NotSupported, "%s: overviews are built for all bands of %s together",
-                        zsShown(GetDescription()).c_str(), m_view.IsGroup() ? "a group" : "an array");
-    closing.factors.clear(); // from now on it is the caller who decides
-    if (FlushAll(false) != CE_None)
-        return CE_Failure;
-    if (count == 0)
-        return RemoveOverviews();
-    if (nRasterXSize == 1 && nRasterYSize == 1)
-        return CE_None; // no level would be smaller
-    return zsGuard(
-        [&]
-        {
-            return MakeOverviews(resampling, std::vector<int>(factors, factors + count),
-                                 progress != nullptr ? progress : GDALDummyProgress, progressData, options);
-        });
+    return zsGuard([&]() -> CPLErr {
+        if (!IsUpdate())
+            return BuildBeside(resampling, count, factors, bandCount, bandList, progress, progressData, options);
+        if (m_view.IsHealpix())
+            return zsRefuse(CPLE_NotSupported,
+                            "%s: overviews of HEALPix cells are not built in the store; gdaladdo -ro puts them beside "
+                            "it",
+                            zsShown(GetDescription()).c_str());
+        if (m_view.IsSelection() || bandCount != nBands)
+            return zsRefuse(CPLE_NotSupported, "%s: overviews are built for all bands of %s together",
+                            zsShown(GetDescription()).c_str(), m_view.IsGroup() ? "a group" : "an array");
+        closing.factors.clear(); // from now on it is the caller who decides
+        if (FlushAll(false) != CE_None)
+            return CE_Failure;
+        if (count == 0)
+            return RemoveOverviews();
+        if (nRasterXSize == 1 && nRasterYSize == 1)
+            return CE_None; // no level would be smaller
+        return MakeOverviews(resampling, std::vector<int>(factors, factors + count),
+                             progress != nullptr ? progress : GDALDummyProgress, progressData, options);
+    });
 }
 
 bool ShardedZarrDataset::WillMakeOverviews() const
@@ -397,42 +398,50 @@ ShardedZarrDataset::~ShardedZarrDataset()
 
 const OGRSpatialReference *ShardedZarrDataset::GetSpatialRef() const
 {
-    const struct zs_georef &stored = georef.Get();
-    const OGRSpatialReference *beside = GDALPamDataset::GetSpatialRef();
-    return beside != nullptr ? beside : OGRSpatialReference::FromHandle(stored.srs);
+    return zsGuard([&] {
+        const struct zs_georef &stored = georef.Get();
+        const OGRSpatialReference *beside = GDALPamDataset::GetSpatialRef();
+        return beside != nullptr ? beside : OGRSpatialReference::FromHandle(stored.srs);
+    });
 }
 
 CPLErr ShardedZarrDataset::SetSpatialRef(const OGRSpatialReference *srs)
 {
-    if (!IsUpdate())
-        return GDALPamDataset::SetSpatialRef(srs);
-    if (GDALPamDataset::GetSpatialRef() != nullptr)
-        GDALPamDataset::SetSpatialRef(nullptr);
-    return georef.SetSrs(zsStoredSrs(srs, GetDescription()).get());
+    return zsGuard([&] {
+        if (!IsUpdate())
+            return GDALPamDataset::SetSpatialRef(srs);
+        if (GDALPamDataset::GetSpatialRef() != nullptr)
+            GDALPamDataset::SetSpatialRef(nullptr);
+        return georef.SetSrs(zsStoredSrs(srs, GetDescription()).get());
+    });
 }
 
 CPLErr ShardedZarrDataset::GetGeoTransform(ZS_GET_GEOTRANSFORM_ARG transform) ZS_GEOTRANSFORM_CONST
 {
-    if (GDALPamDataset::GetGeoTransform(transform) == CE_None)
+    return zsGuard([&]() -> CPLErr {
+        if (GDALPamDataset::GetGeoTransform(transform) == CE_None)
+            return CE_None;
+        const struct zs_georef &stored = georef.Get();
+        // Regular times of rows and ranges of columns give a transform, too, but no georeferencing: control points do.
+        if (!stored.has_transform || (!georef.IsPending() && HasGCPs() && georef.HasGCPsOfProduct()))
+            return GDALPamDataset::GetGeoTransform(transform);
+        for (int i = 0; i < 6; i++)
+            transform[i] = stored.transform[i];
         return CE_None;
-    const struct zs_georef &stored = georef.Get();
-    // Regular times of rows and ranges of columns give a transform, too, but no georeferencing: control points do.
-    if (!stored.has_transform || (!georef.IsPending() && HasGCPs() && georef.HasGCPsOfProduct()))
-        return GDALPamDataset::GetGeoTransform(transform);
-    for (int i = 0; i < 6; i++)
-        transform[i] = stored.transform[i];
-    return CE_None;
+    });
 }
 
 CPLErr ShardedZarrDataset::SetGeoTransform(ZS_SET_GEOTRANSFORM_ARG transform)
 {
-    if (!IsUpdate())
-        return GDALPamDataset::SetGeoTransform(transform);
-    DeleteGeoTransform();
-    double numbers[6];
-    for (int i = 0; i < 6; i++)
-        numbers[i] = transform[i];
-    return georef.SetTransform(numbers);
+    return zsGuard([&] {
+        if (!IsUpdate())
+            return GDALPamDataset::SetGeoTransform(transform);
+        DeleteGeoTransform();
+        double numbers[6];
+        for (int i = 0; i < 6; i++)
+            numbers[i] = transform[i];
+        return georef.SetTransform(numbers);
+    });
 }
 
 bool ShardedZarrDataset::HasGCPs() const
@@ -442,48 +451,62 @@ bool ShardedZarrDataset::HasGCPs() const
 
 int ShardedZarrDataset::GetGCPCount()
 {
-    const int beside = GDALPamDataset::GetGCPCount();
-    return beside > 0 || !HasGCPs() ? beside : static_cast<int>(georef.GCPs().size());
+    return zsGuard([&] {
+        const int beside = GDALPamDataset::GetGCPCount();
+        return beside > 0 || !HasGCPs() ? beside : static_cast<int>(georef.GCPs().size());
+    });
 }
 
 const OGRSpatialReference *ShardedZarrDataset::GetGCPSpatialRef() const
 {
-    const bool isBeside = const_cast<ShardedZarrDataset *>(this)->GDALPamDataset::GetGCPCount() > 0;
-    return isBeside || !HasGCPs() ? GDALPamDataset::GetGCPSpatialRef() : georef.GCPSrs();
+    return zsGuard([&] {
+        const bool isBeside = const_cast<ShardedZarrDataset *>(this)->GDALPamDataset::GetGCPCount() > 0;
+        return isBeside || !HasGCPs() ? GDALPamDataset::GetGCPSpatialRef() : georef.GCPSrs();
+    });
 }
 
 const GDAL_GCP *ShardedZarrDataset::GetGCPs()
 {
-    return GDALPamDataset::GetGCPCount() > 0 || !HasGCPs() ? GDALPamDataset::GetGCPs() : georef.GCPs().data();
+    return zsGuard([&] {
+        return GDALPamDataset::GetGCPCount() > 0 || !HasGCPs() ? GDALPamDataset::GetGCPs() : georef.GCPs().data();
+    });
 }
 
 CPLErr ShardedZarrDataset::SetGCPs(int count, const GDAL_GCP *list, const OGRSpatialReference *srs)
 {
-    if (!IsUpdate() || m_view.IsHealpix() || m_role.IsOverview() || m_role.isMask)
-        return GDALPamDataset::SetGCPs(count, list, srs);
-    if (GDALPamDataset::GetGCPCount() > 0)
-        GDALPamDataset::SetGCPs(0, nullptr, static_cast<const OGRSpatialReference *>(nullptr));
-    return georef.SetGCPs(count, list, srs);
+    return zsGuard([&] {
+        if (!IsUpdate() || m_view.IsHealpix() || m_role.IsOverview() || m_role.isMask)
+            return GDALPamDataset::SetGCPs(count, list, srs);
+        if (GDALPamDataset::GetGCPCount() > 0)
+            GDALPamDataset::SetGCPs(0, nullptr, static_cast<const OGRSpatialReference *>(nullptr));
+        return georef.SetGCPs(count, list, srs);
+    });
 }
 
 /* ---- Metadata, likewise ---- */
 
 char **ShardedZarrDataset::GetMetadataDomainList()
 {
-    for (const char *domain : {"", "IMAGE_STRUCTURE", "GEOLOCATION", "any that the store has"})
-        items.Read(domain, nullptr);
-    return items.shown.Names(GDALPamDataset::GetMetadataDomainList());
+    return zsGuard([&] {
+        for (const char *domain : {"", "IMAGE_STRUCTURE", "GEOLOCATION", "any that the store has"})
+            items.Read(domain, nullptr);
+        return items.shown.Names(GDALPamDataset::GetMetadataDomainList());
+    });
 }
 
 ZSMetadata ShardedZarrDataset::GetMetadata(const char *domain)
 {
-    return items.Read(domain, nullptr) ? items.shown.Get(domain) : GDALPamDataset::GetMetadata(domain);
+    return zsGuard([&] {
+        return items.Read(domain, nullptr) ? items.shown.Get(domain) : GDALPamDataset::GetMetadata(domain);
+    });
 }
 
 const char *ShardedZarrDataset::GetMetadataItem(const char *name, const char *domain)
 {
-    return name != nullptr && items.Read(domain, name) ? items.shown.Item(name, domain)
-                                                       : GDALPamDataset::GetMetadataItem(name, domain);
+    return zsGuard([&] {
+        return name != nullptr && items.Read(domain, name) ? items.shown.Item(name, domain)
+                                                           : GDALPamDataset::GetMetadataItem(name, domain);
+    });
 }
 
 CPLErr ShardedZarrDataset::SetRegistration(const char *value)
@@ -498,51 +521,57 @@ CPLErr ShardedZarrDataset::SetRegistration(const char *value)
 
 CPLErr ShardedZarrDataset::SetMetadata(ZSMetadataArg metadata, const char *domain)
 {
-    CPLStringList list(CSLDuplicate(const_cast<char **>(metadata)));
-    const bool isShown = items.Read(domain, "");
-    const char *registration =
-        zsIsDefaultDomain(domain) ? zsItemValueInAnyCase(list.List(), GDALMD_AREA_OR_POINT) : nullptr;
-    const char *now = items.shown.Item(GDALMD_AREA_OR_POINT);
-    const bool isNew = registration != nullptr && (now == nullptr || strcmp(now, registration) != 0);
-    if (IsUpdate() && isNew && SetRegistration(registration) != CE_None)
-        return CE_Failure;
-    // A list without AREA_OR_POINT keeps it, as in GTiff.
-    if (zsIsDefaultDomain(domain) && registration == nullptr && zsRegistrationOf(georef.Get()) != nullptr)
-        zsSetItem(list, GDALMD_AREA_OR_POINT, zsRegistrationOf(georef.Get()));
-    const bool isStored = items.WillChange(domain);
-    if (isShown)
-        items.shown.Set(list.List(), domain);
-    return isStored ? CE_None : GDALPamDataset::SetMetadata(metadata, domain);
+    return zsGuard([&]() -> CPLErr {
+        CPLStringList list(CSLDuplicate(const_cast<char **>(metadata)));
+        const bool isShown = items.Read(domain, "");
+        const char *registration =
+            zsIsDefaultDomain(domain) ? zsItemValueInAnyCase(list.List(), GDALMD_AREA_OR_POINT) : nullptr;
+        const char *now = items.shown.Item(GDALMD_AREA_OR_POINT);
+        const bool isNew = registration != nullptr && (now == nullptr || strcmp(now, registration) != 0);
+        if (IsUpdate() && isNew && SetRegistration(registration) != CE_None)
+            return CE_Failure;
+        // A list without AREA_OR_POINT keeps it, as in GTiff.
+        if (zsIsDefaultDomain(domain) && registration == nullptr && zsRegistrationOf(georef.Get()) != nullptr)
+            zsSetItem(list, GDALMD_AREA_OR_POINT, zsRegistrationOf(georef.Get()));
+        const bool isStored = items.WillChange(domain);
+        if (isShown)
+            items.shown.Set(list.List(), domain);
+        return isStored ? CE_None : GDALPamDataset::SetMetadata(metadata, domain);
+    });
 }
 
 CPLErr ShardedZarrDataset::SetMetadataItem(const char *name, const char *value, const char *domain)
 {
-    const bool isShown = items.Read(domain, "");
-    if (IsUpdate() && zsIsDefaultDomain(domain) && EQUAL(name, GDALMD_AREA_OR_POINT) &&
-        SetRegistration(value != nullptr ? value : GDALMD_AOP_AREA) != CE_None)
-        return CE_Failure;
-    const bool isStored = items.WillChange(domain);
-    if (isShown)
-        items.shown.SetItem(name, value, domain);
-    return isStored ? CE_None : GDALPamDataset::SetMetadataItem(name, value, domain);
+    return zsGuard([&]() -> CPLErr {
+        const bool isShown = items.Read(domain, "");
+        if (IsUpdate() && zsIsDefaultDomain(domain) && EQUAL(name, GDALMD_AREA_OR_POINT) &&
+            SetRegistration(value != nullptr ? value : GDALMD_AOP_AREA) != CE_None)
+            return CE_Failure;
+        const bool isStored = items.WillChange(domain);
+        if (isShown)
+            items.shown.SetItem(name, value, domain);
+        return isStored ? CE_None : GDALPamDataset::SetMetadataItem(name, value, domain);
+    });
 }
 
 char **ShardedZarrDataset::GetFileList()
 {
-    if (m_view.store->store->is_snapshot)
-        return nullptr; // GDAL deletes and moves listed files where a driver has no callback, and a ref is the history
-    CPLStringList files;
-    files.AddString(m_view.store->Entry().c_str());
-    if (m_view.store->store->is_remote)
+    return zsGuard([&]() -> char ** {
+        if (m_view.store->store->is_snapshot)
+            return nullptr; // GDAL deletes and moves listed files where it has no callback, and a ref is the history
+        CPLStringList files;
+        files.AddString(m_view.store->Entry().c_str());
+        if (m_view.store->store->is_remote)
+            return files.StealList();
+        // GDAL adds the store once more, under the name by which it was opened, and a side-car file.
+        const CPLStringList others(GDALPamDataset::GetFileList());
+        for (int i = 0; i < others.size(); i++)
+        {
+            if (zsEndsWith(others[i], ".aux.xml") || zsEndsWith(others[i], ".ovr"))
+                files.AddString(others[i]);
+        }
         return files.StealList();
-    // GDAL adds the store once more, under the name by which it was opened, and a side-car file.
-    const CPLStringList others(GDALPamDataset::GetFileList());
-    for (int i = 0; i < others.size(); i++)
-    {
-        if (zsEndsWith(others[i], ".aux.xml") || zsEndsWith(others[i], ".ovr"))
-            files.AddString(others[i]);
-    }
-    return files.StealList();
+    });
 }
 
 /* ---- The side-car file ---- */

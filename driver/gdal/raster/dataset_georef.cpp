@@ -192,6 +192,7 @@ enum zs_status ZSGeoreferencing::Write(unsigned changed, struct zs_error *err)
 /* Takes over points, which get their numbers for names, as those of a GeoTIFF do. */
 void ZSGeoreferencing::KeepGCPs(const struct zs_gcps &gcps)
 {
+    m_gcpsRead = false; // without memory they are read again
     m_gcps.resize(gcps.count);
     m_gcpNames.resize(gcps.count);
     for (size_t i = 0; i < gcps.count; i++)
@@ -205,13 +206,13 @@ void ZSGeoreferencing::KeepGCPs(const struct zs_gcps &gcps)
     if (gcps.crs != nullptr && m_gcpSrs.importFromWkt(gcps.crs) != OGRERR_NONE)
         m_gcpSrs.Clear();
     m_gcpSrs.SetAxisMappingStrategy(OAMS_TRADITIONAL_GIS_ORDER);
+    m_gcpsRead = true;
 }
 
 const std::vector<GDAL_GCP> &ZSGeoreferencing::GCPs()
 {
     if (m_gcpsRead || m_view.IsHealpix())
         return m_gcps;
-    m_gcpsRead = true;
     struct zs_error err;
     struct zs_gcps gcps;
     if (zs_gcps_read(m_view.store->hierarchy, m_view.Array(0).node, &gcps, &err) != ZS_OK)
@@ -227,7 +228,6 @@ CPLErr ZSGeoreferencing::SetGCPs(int count, const GDAL_GCP *list, const OGRSpati
     if (!gcps.IsKept())
         return zsRefuse(CPLE_NotSupported, "%s: expected at most %d ground control points, all finite; found %d",
                         zsShown(m_view.store->name).c_str(), ZS_MOST_GCPS, count);
-    m_gcpsRead = true;
     KeepGCPs(gcps.Get());
     m_changed |= POINTS;
     if (count == 0 || !Get().has_transform)

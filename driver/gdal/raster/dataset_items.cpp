@@ -148,7 +148,8 @@ void ZSItems::SortItems()
 {
     if (!m_ownItems.empty())
         return;
-    std::vector<CPLStringList> all;
+    std::vector<CPLStringList> all, own;
+    CPLStringList common;
     for (size_t i = 0; i < m_view.sources.size(); i++)
         all.emplace_back(CSLDuplicate(m_view.Properties(i).metadata));
     for (int k = 0; k < all[0].size(); k++)
@@ -156,10 +157,12 @@ void ZSItems::SortItems()
         const auto has = [item = all[0][k]](const CPLStringList &list)
         { return CSLFindStringCaseSensitive(list.List(), item) >= 0; };
         if (std::all_of(all.begin(), all.end(), has))
-            m_commonItems.AddString(all[0][k]);
+            common.AddString(all[0][k]);
     }
     for (const auto &list : all)
-        m_ownItems.push_back(zsItemsNotIn(list.List(), m_commonItems.List()));
+        own.push_back(zsItemsNotIn(list.List(), common.List()));
+    m_commonItems = common;
+    m_ownItems = std::move(own);
 }
 
 const CPLStringList &ZSItems::OwnItems(size_t source)
@@ -178,7 +181,6 @@ void ZSItems::ReadItems()
 {
     if (m_isRead)
         return;
-    m_isRead = true;
     SortItems();
     CPLStringList md = zsMergeItems(ItemsAbove().List(), m_commonItems.List());
     md = zsMergeItems(AxisItems().List(), md.List());
@@ -186,14 +188,15 @@ void ZSItems::ReadItems()
     if (registration != nullptr)
         zsSetItem(md, GDALMD_AREA_OR_POINT, registration);
     shown.Show("", md.List(), m_dataset.GDALMajorObject::GetMetadata());
+    m_isRead = true;
 }
 
 void ZSItems::ReadNetcdfItems()
 {
     if (m_netcdfRead)
         return;
-    m_netcdfRead = true;
     shown.Show("", NetcdfItems().List(), shown.Get());
+    m_netcdfRead = true;
 }
 
 /* The arrays' domains: of those of one name, the first array's. */
@@ -201,9 +204,9 @@ void ZSItems::ReadDomains()
 {
     if (m_domainsRead)
         return;
-    m_domainsRead = true;
     for (size_t i = 0; i < m_view.sources.size(); i++)
         shown.Show(m_view.Properties(i).domains, m_dataset);
+    m_domainsRead = true;
 }
 
 bool ZSItems::Read(const char *domain, const char *name)
@@ -244,7 +247,6 @@ void ZSItems::ReadStructure()
 {
     if (m_structureRead)
         return;
-    m_structureRead = true;
     CPLStringList md;
     const struct zs_array_info info = m_view.Info(0);
     const struct zs_slices &slices = m_view.Slices(0);
@@ -268,6 +270,7 @@ void ZSItems::ReadStructure()
     if (!shard.empty())
         md.SetNameValue("SHARD_SHAPE", shard.c_str());
     shown.Show("IMAGE_STRUCTURE", md.List(), m_dataset.GDALMajorObject::GetMetadata("IMAGE_STRUCTURE"));
+    m_structureRead = true;
 }
 
 /* ---- Writing ---- */

@@ -148,10 +148,10 @@ void ZSMasks::Find()
 {
     if (m_isFound)
         return;
-    m_masks.resize(m_view.sources.size()); // without memory masks are looked for again
-    m_isFound = true;
+    m_masks.assign(m_view.sources.size(), ZSMask()); // without memory masks are looked for again
     for (size_t i = 0; i < m_view.sources.size(); i++)
         FindOf(i);
+    m_isFound = true;
 }
 
 const ZSMask &ZSMasks::Of(size_t source)
@@ -241,42 +241,46 @@ const ZSMask *ShardedZarrRasterBand::StoredMask()
 
 int ShardedZarrRasterBand::GetMaskFlags()
 {
-    if (HasCellMask())
-        return GMF_PER_DATASET;
-    if (StoredMask() == nullptr)
-    {
-        GDALPamRasterBand::GetMaskBand(); // looks whether a nodata value was set since the last time
-        return GDALPamRasterBand::GetMaskFlags();
-    }
-    return Dataset().masks.IsOne() ? GMF_PER_DATASET : 0;
+    return zsGuard([&] {
+        if (HasCellMask())
+            return GMF_PER_DATASET;
+        if (StoredMask() == nullptr)
+        {
+            GDALPamRasterBand::GetMaskBand(); // looks whether a nodata value was set since the last time
+            return GDALPamRasterBand::GetMaskFlags();
+        }
+        return Dataset().masks.IsOne() ? GMF_PER_DATASET : 0;
+    });
 }
 
 GDALRasterBand *ShardedZarrRasterBand::GetMaskBand()
 {
-    auto &ds = Dataset();
-    if (HasCellMask())
-        return OwnMask([this](int x, int y, int width, int height, unsigned char *mask, int lineSpace)
-                       { return Dataset().pixels.ReadCellMask(nBand, x, y, width, height, mask, lineSpace); });
-    const ZSMask *m = StoredMask();
-    if (m == nullptr)
-        return GDALPamRasterBand::GetMaskBand();
-    if (m->dataset == nullptr) // reading fails: an unknown mask is not "all valid"
-        return OwnMask(
-            [name = std::string(m->found.node != nullptr ? m->found.node->path : "")](auto...) -> CPLErr
-            {
-                return zsRefuse(CPLE_AppDefined, "array /%s: it marks valid pixels, and cannot be read",
-                                name.c_str());
-            });
-    GDALRasterBand *whole = m->dataset->GetRasterBand(ds.masks.BandOf(nBand));
-    if (!ds.m_role.IsOverview())
-        return whole;
-    for (int i = 0; i < whole->GetOverviewCount(); i++)
-    {
-        GDALRasterBand *level = whole->GetOverview(i);
-        if (level != nullptr && level->GetXSize() == nRasterXSize && level->GetYSize() == nRasterYSize)
-            return level;
-    }
-    return OwnMask(nearestOf(*whole, *this));
+    return zsGuard([&]() -> GDALRasterBand * {
+        auto &ds = Dataset();
+        if (HasCellMask())
+            return OwnMask([this](int x, int y, int width, int height, unsigned char *mask, int lineSpace)
+                           { return Dataset().pixels.ReadCellMask(nBand, x, y, width, height, mask, lineSpace); });
+        const ZSMask *m = StoredMask();
+        if (m == nullptr)
+            return GDALPamRasterBand::GetMaskBand();
+        if (m->dataset == nullptr) // reading fails: an unknown mask is not "all valid"
+            return OwnMask(
+                [name = std::string(m->found.node != nullptr ? m->found.node->path : "")](auto...) -> CPLErr
+                {
+                    return zsRefuse(CPLE_AppDefined, "array /%s: it marks valid pixels, and cannot be read",
+                                    name.c_str());
+                });
+        GDALRasterBand *whole = m->dataset->GetRasterBand(ds.masks.BandOf(nBand));
+        if (!ds.m_role.IsOverview())
+            return whole;
+        for (int i = 0; i < whole->GetOverviewCount(); i++)
+        {
+            GDALRasterBand *level = whole->GetOverview(i);
+            if (level != nullptr && level->GetXSize() == nRasterXSize && level->GetYSize() == nRasterYSize)
+                return level;
+        }
+        return OwnMask(nearestOf(*whole, *this));
+    });
 }
 
 bool ShardedZarrRasterBand::IsMaskBand() const
@@ -298,16 +302,18 @@ CPLErr ShardedZarrRasterBand::CreateMaskBand(int flags)
 
 CPLErr ShardedZarrDataset::CreateMaskBand(int flags)
 {
-    if (!IsUpdate() || m_role.isMask || m_role.IsOverview())
-        return zsRefuse(CPLE_NotSupported, "%s: a mask is made of a raster that was opened in update mode",
-                        zsShown(GetDescription()).c_str());
-    if (m_view.IsHealpix())
-        return zsRefuse(CPLE_NotSupported, "%s: HEALPix cells have no mask but nodata",
-                        zsShown(GetDescription()).c_str());
-    if (flags != GMF_PER_DATASET || m_view.IsSelection())
-        return zsRefuse(CPLE_NotSupported, "%s: a mask is one for all bands of the whole (GMF_PER_DATASET)",
-                        zsShown(GetDescription()).c_str());
-    return masks.Create();
+    return zsGuard([&]() -> CPLErr {
+        if (!IsUpdate() || m_role.isMask || m_role.IsOverview())
+            return zsRefuse(CPLE_NotSupported, "%s: a mask is made of a raster that was opened in update mode",
+                            zsShown(GetDescription()).c_str());
+        if (m_view.IsHealpix())
+            return zsRefuse(CPLE_NotSupported, "%s: HEALPix cells have no mask but nodata",
+                            zsShown(GetDescription()).c_str());
+        if (flags != GMF_PER_DATASET || m_view.IsSelection())
+            return zsRefuse(CPLE_NotSupported, "%s: a mask is one for all bands of the whole (GMF_PER_DATASET)",
+                            zsShown(GetDescription()).c_str());
+        return masks.Create();
+    });
 }
 
 CPLErr ZSMasks::Create()

@@ -33,8 +33,8 @@ enum zs_status ZSOverviews::Open(ZSArray &base, struct zs_error *err)
     }
     struct zs_names levels = {};
     ZS_TRY(zs_overviews_find(m_view.store->hierarchy, base.node, base.axes, &levels, err));
-    base.overviewsFound = true;
     const ZSOwned<char *> freed(levels.list, zs_names_free);
+    base.overviews.clear();
     for (size_t i = 0; i < levels.count; i++)
     {
         const struct zs_node *node = nullptr;
@@ -46,6 +46,7 @@ enum zs_status ZSOverviews::Open(ZSArray &base, struct zs_error *err)
         else
             CPLDebug("ShardedZarr", "overview /%s is left out: %s", levels.list[i], err->message);
     }
+    base.overviewsFound = true;
     return ZS_OK;
 }
 
@@ -76,7 +77,7 @@ void ZSOverviews::Find()
         zsReport(err);
         return;
     }
-    m_isFound = true;
+    m_levels.clear();
     for (const auto &opened : m_view.Array(0).overviews)
     {
         ZSBandSources level = m_view.sources;
@@ -91,6 +92,7 @@ void ZSOverviews::Find()
             CPLDebug("ShardedZarr", "overview /%s is left out: %s", opened->node->path,
                      !isWhole ? "not all arrays have it" : overview == nullptr ? err.message : "other bands");
     }
+    m_isFound = true;
 }
 
 void ZSOverviews::Forget()

@@ -361,11 +361,13 @@ CPLErr ZSPixels::Prefetch(const struct zs_band_window &window)
 CPLErr ShardedZarrDataset::AdviseRead(int x, int y, int width, int height, int bufWidth, int bufHeight, GDALDataType,
                                       int bandCount, int *bandList, ZSCreateOptions)
 {
-    std::vector<int> all(bandList == nullptr || bandCount <= 0 ? static_cast<size_t>(nBands) : 0);
-    std::iota(all.begin(), all.end(), 1);
-    if (IsUpdate() || bufWidth < width || bufHeight < height) // an overview may be read
-        return CE_None;
-    const auto window = all.empty() ? zsBandWindow(x, y, width, height, nullptr, bandList, bandCount, 0, 0, 0)
-                                    : zsBandWindow(x, y, width, height, nullptr, all.data(), nBands, 0, 0, 0);
-    return zsGuard([&] { return pixels.Prefetch(window); });
+    return zsGuard([&]() -> CPLErr {
+        std::vector<int> all(bandList == nullptr || bandCount <= 0 ? static_cast<size_t>(nBands) : 0);
+        std::iota(all.begin(), all.end(), 1);
+        if (IsUpdate() || bufWidth < width || bufHeight < height) // an overview may be read
+            return CE_None;
+        const auto window = all.empty() ? zsBandWindow(x, y, width, height, nullptr, bandList, bandCount, 0, 0, 0)
+                                        : zsBandWindow(x, y, width, height, nullptr, all.data(), nBands, 0, 0, 0);
+        return pixels.Prefetch(window);
+    });
 }
