@@ -537,11 +537,11 @@ bool ZSMdimArray::IWrite(const GUInt64 *start, const size_t *count, const GInt64
     enum zs_status status = ZS_NO_MEMORY; // when an exception passes
     const bool ok = zsGuard([&] {
         struct zs_error err;
-        if (Node() == nullptr || !m_store->CheckUpdatable())
-        {
-            status = ZS_UNSUPPORTED; // which was reported
+        const bool isUpdatable = m_store->CheckUpdatable();
+        if (!isUpdatable || !m_handle->isThere)
+            status = ZS_UNSUPPORTED;
+        if (!isUpdatable || Node() == nullptr) // which was reported
             return false;
-        }
         status = Write(Request(start, count, step, stride, type, data), type, &err);
         return status == ZS_OK || zsReport(err);
     });

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 
 #include "gdal/create/filter.h"
 #include "gdal/guard.h"
@@ -178,8 +179,16 @@ std::shared_ptr<GDALMDArray> zsMdimNewArray(const std::shared_ptr<ZSMdimStore> &
     const struct zs_node *node = nullptr;
     const bool isMade =
         zs_array_make(store->Hierarchy(), group.c_str(), name.c_str(), &spec, &node, &err) == ZS_OK;
-    auto array =
-        isMade ? openMade(store, path, dimensions, spec, isCoordinate, options.parsed.chunk_order, &err) : nullptr;
+    std::shared_ptr<GDALMDArray> array;
+    try
+    {
+        array =
+            isMade ? openMade(store, path, dimensions, spec, isCoordinate, options.parsed.chunk_order, &err) : nullptr;
+    }
+    catch (const std::bad_alloc &)
+    {
+        static_cast<void>(zs_fail_memory(&err)); // what is made goes again
+    }
     if (array != nullptr)
         return array;
     if (isMade)
