@@ -95,6 +95,21 @@ struct zs_band_properties zsPropertiesOf(GDALRasterBand &band)
 
 /* ---- Reading ---- */
 
+namespace
+{
+/* Properties of slices, which it releases. */
+struct PropertyList : std::vector<struct zs_band_properties>
+{
+    using vector::vector;
+    ~PropertyList()
+    {
+        std::for_each(begin(), end(), [](auto &properties) { zs_band_properties_clear(&properties); });
+    }
+    PropertyList(const PropertyList &) = delete;
+    PropertyList &operator=(const PropertyList &) = delete;
+};
+} // namespace
+
 struct zs_band_properties &ShardedZarrRasterBand::Properties()
 {
     if (m_properties == nullptr && Dataset().m_role.isMask) // its elements mark valid pixels, and nothing else
@@ -119,7 +134,7 @@ void ShardedZarrRasterBand::ReadProperties()
     const size_t source = Source();
     const int left = View().Before(source) + View().Count(source) - nBand + 1;
     struct zs_error err;
-    std::vector<struct zs_band_properties> list(
+    PropertyList list(
         static_cast<size_t>(View().IsSelection() ? 1 : std::min(left, AT_ONCE))); // else slices follow each other
     if (zs_bands_read(View().Array(source).node, View().SliceOf(nBand), list.size(), View().SliceCount(source),
                            &View().Properties(source), list.data(), &err) != ZS_OK)
@@ -127,10 +142,10 @@ void ShardedZarrRasterBand::ReadProperties()
     for (size_t n = 0; n < list.size(); n++)
     {
         auto &properties = Dataset().Band(nBand + static_cast<int>(n)).m_properties;
-        if (properties == nullptr)
-            properties.reset(new zs_band_properties(list[n]));
-        else
-            zs_band_properties_clear(&list[n]);
+        if (properties != nullptr)
+            continue;
+        properties.reset(new zs_band_properties{});
+        std::swap(*properties, list[n]);
     }
 }
 
@@ -538,10 +553,7 @@ enum zs_status ShardedZarrDataset::FlushBandsOf(size_t source, struct zs_error *
     if ((which & ZS_BAND_METADATA) != 0)
         ZS_TRY(items.WriteOwnItems(source, isShown, err));
     const uint64_t slices = m_view.SliceCount(source);
-    std::vector<struct zs_band_properties> all(static_cast<size_t>(slices));
-    const auto clear = [](decltype(all) *list)
-    { std::for_each(list->begin(), list->end(), [](auto &m) { zs_band_properties_clear(&m); }); };
-    const std::unique_ptr<decltype(all), decltype(clear)> cleared(&all, clear);
+    PropertyList all(static_cast<size_t>(slices));
     ZS_TRY(zs_bands_read(array.node, 0, slices, slices, &m_view.Properties(source), all.data(), err));
     for (int b = 1; b <= count; b++)
     {
