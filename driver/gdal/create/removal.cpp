@@ -143,7 +143,6 @@ static bool isOneRaster(const std::string &root, const char *advice)
     size_t count = 0, nodeCount = 0;
     if (zs_store_open(root.c_str(), &store.store, &err) != ZS_OK ||
         zs_hierarchy_open(store.store, false, &store.hierarchy, &err) != ZS_OK ||
-        zs_hierarchy_check_writable(store.hierarchy, &err) != ZS_OK ||
         zs_hierarchy_node(store.hierarchy, "", &group, &err) != ZS_OK ||
         zs_hierarchy_list(store.hierarchy, &nodes, &nodeCount, &err) != ZS_OK) // it searches a remote store, too
         return zsReport(err);
@@ -388,6 +387,16 @@ static bool isClosed(const std::string &store)
                     "SHARDEDZARR_DELETE=ALL", zsShown(store).c_str());
 }
 
+/* Whether a store may be changed: not a draft of 2022. True where this is unknown: a later step reports it. */
+static bool isWritable(const std::string &path)
+{
+    ZSStore store;
+    struct zs_error err;
+    return zs_store_open(path.c_str(), &store.store, &err) != ZS_OK ||
+           zs_hierarchy_open(store.store, false, &store.hierarchy, &err) != ZS_OK ||
+           zs_hierarchy_check_writable(store.hierarchy, &err) == ZS_OK || zsReport(err);
+}
+
 /* Removes a link to a store, which takes nothing along. */
 static bool deleteLink(const std::string &store)
 {
@@ -407,7 +416,7 @@ CPLErr zsDelete(const char *name)
     // The remains of a killed writer do not open as a store.
     const bool isLeft = !zsExists(connection.store + "/zarr.json") && isLeftover(connection.store);
     const std::string store = isLeft ? connection.store : storeOf(name);
-    if (store.empty())
+    if (store.empty() || !isWritable(store))
         return CE_Failure;
     const bool ok = isLink(store) ? deleteLink(store) : isClosed(store) && deleteStore(store);
     return ok ? CE_None : CE_Failure;
