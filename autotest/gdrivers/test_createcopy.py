@@ -9,7 +9,7 @@ import pytest
 from osgeo import gdal, osr
 
 import oracle
-from stores import array_meta, group_meta, random_values
+from stores import array_meta, group_meta, plain_meta, random_values
 from support import EGM96, GDAL, assert_same, error_of, geotransform, held_band, need, open_array, open_ours, peak_memory, same_crs, warnings_of
 from option_cases import TYPES
 from writing import arrays, copy, document, driver, only_array, shards, source
@@ -298,3 +298,17 @@ def test_a_copy_tells_a_missing_value_beside_another_nodata_value(tmp_path):
         assert ("missing_value" in message) == is_lost
         _, messages = warnings_of(lambda: driver().CreateCopy(str(tmp_path / "b.zarr"), open_array(path, "/a"), False, ["OVERWRITE=YES"]))
         assert any("missing_value" in m for m in messages) == is_lost
+
+
+def test_a_copy_tells_texts_of_a_coordinate_that_only_descriptions_keep(tmp_path):
+    path = str(tmp_path / "a.zarr")
+    oracle.put(path, {"zarr.json": group_meta()})
+    oracle.write(path + "/v", array_meta((2, 3, 4), "int16", dimension_names=["band", "y", "x"]), np.ones((2, 3, 4), "int16"))
+    texts = {**plain_meta((2,), dimension_names=["band"]), "data_type": {"name": "fixed_length_utf32", "configuration": {"length_bytes": 16}}, "fill_value": ""}
+    oracle.put(path, {"band/zarr.json": texts,
+                      "band/c/0": "".join(name.ljust(4, chr(0)) for name in ("red", "nir")).encode("utf-32-le")})
+    dataset = open_array(path, "/v")
+    assert [dataset.GetRasterBand(b).GetDescription() for b in (1, 2)] == ["red", "nir"]
+    assert "texts of the coordinate band" in error_of(driver().CreateCopy, str(tmp_path / "c.zarr"), dataset, True)
+    made, messages = warnings_of(lambda: driver().CreateCopy(str(tmp_path / "b.zarr"), dataset, False))
+    assert len(messages) == 1 and made.GetRasterBand(2).GetDescription() == "nir"

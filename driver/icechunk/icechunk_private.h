@@ -157,6 +157,10 @@ struct zs_icechunk_ref {
     struct zs_flat_vector location, compressed_location; /* one of them: the URL */
 };
 
+/* Checks that the references of each array are in order, of a file that is read: the search would take one that is not
+ * for an absent chunk. */
+enum zs_status zs_icechunk_manifest_check(const struct zs_icechunk_file *file, struct zs_error *err);
+
 /* Finds the reference of the chunk at `index` of the array of a node. *is_there is false for a chunk that is fill
  * value. */
 enum zs_status zs_icechunk_manifest_find(const struct zs_icechunk_file *file,

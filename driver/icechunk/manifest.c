@@ -37,6 +37,37 @@ static const struct zs_flat_field index_fields[] = {REF(0, ZS_FLAT_VECTOR, 4, in
 /* The longest URL, decoded. */
 #define MAX_LOCATION_BYTES ((size_t)16384)
 
+/* Whether a position comes before another one, of as many dimensions. */
+static bool is_before(const struct zs_flat_vector *a, const struct zs_flat_vector *b)
+{
+    for (size_t d = 0; d < a->count && a->count == b->count; d++) {
+        const uint32_t x = zs_load_le32(a->data + 4 * d), y = zs_load_le32(b->data + 4 * d);
+        if (x != y)
+            return x < y;
+    }
+    return false;
+}
+
+enum zs_status zs_icechunk_manifest_check(const struct zs_icechunk_file *file, struct zs_error *err)
+{
+    struct manifest manifest = {0};
+    const struct zs_flat_table root = zs_flat_root(&file->flat);
+    ZS_TRY(ZS_FLAT_READ(&root, manifest_fields, &manifest, err));
+    for (size_t i = 0; i < manifest.arrays.count; i++) {
+        struct array array = {0};
+        struct zs_icechunk_ref before = {0}, ref = {0};
+        const struct zs_flat_table of = zs_flat_element(&manifest.arrays, i);
+        ZS_TRY(ZS_FLAT_READ(&of, array_fields, &array, err));
+        for (size_t j = 0; j < array.refs.count; j++, before = ref) {
+            const struct zs_flat_table t = zs_flat_element(&array.refs, j);
+            ZS_TRY(ZS_FLAT_READ(&t, index_fields, &ref, err));
+            if (j > 0 && !is_before(&before.index, &ref.index))
+                return zs_fail(err, ZS_CORRUPT, "array %zu, reference %zu: expected positions that increase", i, j);
+        }
+    }
+    return ZS_OK;
+}
+
 /* Finds the references of an array, sorted by node. */
 static enum zs_status find_array(const struct zs_icechunk_file *file, const unsigned char *node, struct array *found,
                                  struct zs_error *err)

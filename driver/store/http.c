@@ -303,6 +303,8 @@ static void classify(const CPLHTTPResult *result, bool is_range, size_t limit, s
         a->kind = ZS_HTTP_FAILED; /* cut short: a setting makes curl ignore that */
     else
         a->kind = ZS_HTTP_WHOLE;
+    if (a->kind == ZS_HTTP_TOO_LONG)
+        snprintf(a->found, sizeof a->found, "more, with Content-Range: none: the server knows no byte ranges");
 }
 
 /* Asks once. `session` names a connection that is kept; NULL: a new one. */

@@ -70,14 +70,17 @@ void zs_check_document(struct zs_check *check, const struct zs_node *node)
 
 /* ---- Consolidated metadata ---- */
 
-/* The first member in which two documents differ; writers may spell defaults out, and numbers differently. */
-static const char *different_member(const zs_json *a, const zs_json *b)
+/* The first member in which two documents, or attributes of two (meta is NULL), differ; writers may spell defaults out,
+ * and numbers differently. */
+static const char *different_member(const struct zs_array_meta *meta, const zs_json *a, const zs_json *b)
 {
     for (const zs_json *m = zs_json_first(a); m != NULL; m = zs_json_next(m))
-        if (strcmp(zs_json_name(m), "consolidated_metadata") != 0 && !zs_says_same(m, zs_json_get(b, zs_json_name(m))))
+        if (strcmp(zs_json_name(m), "consolidated_metadata") != 0 &&
+            !zs_is_same_member(meta, zs_json_name(m), m, zs_json_get(b, zs_json_name(m))))
             return zs_json_name(m);
     for (const zs_json *m = zs_json_first(b); m != NULL; m = zs_json_next(m))
-        if (strcmp(zs_json_name(m), "consolidated_metadata") != 0 && !zs_says_same(m, zs_json_get(a, zs_json_name(m))))
+        if (strcmp(zs_json_name(m), "consolidated_metadata") != 0 && zs_json_get(a, zs_json_name(m)) == NULL &&
+            !zs_is_same_member(meta, zs_json_name(m), NULL, m))
             return zs_json_name(m);
     return NULL;
 }
@@ -95,11 +98,11 @@ static void compare(struct zs_check *check, const struct zs_node *group, const z
                     const struct zs_node *node)
 {
     const zs_json *a = node->document, *b = listed;
-    const char *member = different_member(a, b);
+    const char *member = different_member(node->array, a, b);
     if (member != NULL && strcmp(member, "attributes") == 0) { /* of these, the one */
         a = zs_json_get(a, member);
         b = zs_json_get(b, member);
-        member = different_member(a, b);
+        member = different_member(NULL, a, b);
     }
     if (member == NULL)
         return;

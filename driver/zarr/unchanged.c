@@ -1,20 +1,11 @@
 /* Checks, before chunks are written, that an array is still the one that was opened. */
+#include <math.h>
 #include <string.h>
 
 #include "zarr/document.h"
 #include "zarr/hierarchy_private.h"
 
 /* ---- Values that say the same ---- */
-
-/* Whether a value is that of an absent member. */
-static bool is_nothing(const zs_json *value)
-{
-    const enum zs_json_type type = zs_json_typeof(value);
-    const zs_json *c = zs_json_first(value);
-    while (c != NULL && zs_json_typeof(c) == ZS_JSON_NULL)
-        c = zs_json_next(c);
-    return c == NULL && (type == ZS_JSON_NULL || type == ZS_JSON_ARRAY || type == ZS_JSON_OBJECT);
-}
 
 /* Whether the members of a configuration agree with those of another one. One that is absent there is taken for a
  * default, but where it decides where bytes are. */
@@ -41,7 +32,7 @@ bool zs_says_same(const zs_json *a, const zs_json *b)
         const char *separator = strcmp(name, "v2") == 0 ? "." : "/";
         return strcmp(name, other) == 0 && agrees(x, y, separator) && agrees(y, x, separator);
     }
-    if (zs_json_is_same(a, b) || (is_nothing(a) && is_nothing(b)))
+    if (zs_json_is_same(a, b))
         return true;
     if (zs_json_int64(a, &i) && zs_json_int64(b, &j))
         return i == j;
@@ -56,6 +47,52 @@ bool zs_says_same(const zs_json *a, const zs_json *b)
     return true;
 }
 
+/* NaN is one value: zarr-python does not keep which of them it is. */
+static bool are_same_fills(const struct zs_array_meta *meta, const zs_json *a, const zs_json *b)
+{
+    unsigned char x[ZS_MAX_ITEM_SIZE] = {0}, y[ZS_MAX_ITEM_SIZE] = {0};
+    bool is_null[2] = {false, false};
+    if (meta == NULL || zs_fill_value_parse(&meta->dtype, a, x, &is_null[0], NULL) != ZS_OK ||
+        zs_fill_value_parse(&meta->dtype, b, y, &is_null[1], NULL) != ZS_OK)
+        return zs_says_same(a, b);
+    const enum zs_data_type type = meta->dtype.type;
+    const bool is_float = type == ZS_FLOAT16 || type == ZS_FLOAT32 || type == ZS_FLOAT64;
+    if (is_null[0] || is_null[1])
+        return is_null[0] && is_null[1];
+    return memcmp(x, y, sizeof x) == 0 || (is_float && isnan(zs_dtype_to_double(&meta->dtype, x)) &&
+                                           isnan(zs_dtype_to_double(&meta->dtype, y)));
+}
+
+/* Units have default factors, and microseconds several names. */
+static bool are_same_types(const zs_json *a, const zs_json *b)
+{
+    struct zs_dtype x, y;
+    return zs_dtype_parse(a, &x, NULL) == ZS_OK && zs_dtype_parse(b, &y, NULL) == ZS_OK && x.type == y.type &&
+           x.size == y.size && strcmp(x.name, y.name) == 0 && strcmp(x.unit, y.unit) == 0 &&
+           x.unit_scale == y.unit_scale;
+}
+
+/* Whether a member has the meaning of an absent one. */
+static bool has_no_meaning(const char *name, const zs_json *value)
+{
+    static const char *const optional[] = {"attributes", "storage_transformers", "dimension_names", "fill_value", NULL};
+    const enum zs_json_type type = zs_json_typeof(value);
+    const zs_json *c = zs_json_first(value);
+    while (c != NULL && zs_json_typeof(c) == ZS_JSON_NULL)
+        c = zs_json_next(c);
+    return zs_is_one_of(name, optional) && c == NULL &&
+           (type == ZS_JSON_NULL || type == ZS_JSON_ARRAY || type == ZS_JSON_OBJECT);
+}
+
+bool zs_is_same_member(const struct zs_array_meta *meta, const char *name, const zs_json *a, const zs_json *b)
+{
+    if (has_no_meaning(name, a) || has_no_meaning(name, b))
+        return has_no_meaning(name, a) && has_no_meaning(name, b);
+    if (strcmp(name, "fill_value") == 0)
+        return are_same_fills(meta, a, b);
+    return (strcmp(name, "data_type") == 0 && are_same_types(a, b)) || zs_says_same(a, b);
+}
+
 /* ---- The check ---- */
 
 static enum zs_status check_members(const struct zs_hierarchy_entry *entry, const struct zs_node *node,
@@ -67,8 +104,9 @@ static enum zs_status check_members(const struct zs_hierarchy_entry *entry, cons
                                           NULL};
     for (const char *const *name = members; *name != NULL; name++) {
         const zs_json *is = zs_json_get(document, *name);
-        if (!zs_says_same(is, zs_json_get(node->document, *name)) &&
-            (entry == NULL || entry->before == NULL || !zs_says_same(is, zs_json_get(entry->before, *name))))
+        if (!zs_is_same_member(node->array, *name, is, zs_json_get(node->document, *name)) &&
+            (entry == NULL || entry->before == NULL ||
+             !zs_is_same_member(node->array, *name, is, zs_json_get(entry->before, *name))))
             return zs_fail(err, ZS_INVALID,
                            "\"%s\" changed since this array was opened, by another writer: no pixels are written",
                            *name);

@@ -182,7 +182,7 @@ static void addBand(GDALRasterBand &band, GDALRasterBand &first, bool hasOneMask
                "nodata values that differ between bands (that of band 1 is written)");
 }
 
-/* Scalar coordinates: a raster has no place for these. */
+/* Scalar coordinates, and texts along bands, which are descriptions: a raster has no other place for these. */
 static void addScalars(const ZSView &view, Losses &losses)
 {
     const struct zs_node *node = view.Array(0).node;
@@ -194,9 +194,18 @@ static void addScalars(const ZSView &view, Losses &losses)
     while (rest != nullptr && (rest = zs_next_word(rest, word, sizeof word)) != nullptr)
     {
         const struct zs_node *variable = zs_scope_array(view.store->hierarchy, &scope, nullptr, word, nullptr);
-        losses.Add(variable != nullptr && variable->array != nullptr && variable->array->ndim == 0 &&
+        losses.Add(variable != nullptr && variable->type == ZS_NODE_ARRAY &&
+                       zs_json_size(zs_json_get(variable->document, "shape")) == 0 &&
                        strcmp(word, ZS_GRID_MAPPING) != 0 && !zs_has_word(mapping, word, true),
                    std::string("scalar coordinate ") + word + " (gdalmdimtranslate keeps it)");
+    }
+    for (int d = 0; node->array != nullptr && d < node->array->ndim; d++)
+    {
+        const char *name = zs_dimension_name(node, d);
+        const struct zs_node *texts = name != nullptr ? zs_sibling(view.store->hierarchy, node, name) : nullptr;
+        if (texts != nullptr && texts->is_text)
+            losses.Add(true, std::string("texts of the coordinate ") + name +
+                                 " but as descriptions (gdalmdimtranslate keeps them)");
     }
 }
 

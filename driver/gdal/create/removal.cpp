@@ -366,7 +366,7 @@ static bool isDeletable(const char *name, const ZSConnection &connection)
         return true;
     zsForgetListing(store);
     if (isFolder)
-        CPLError(CE_Failure, CPLE_OpenFailed, "%s: is not deleted: it is not there, or GDAL did not know it; ask again",
+        CPLError(CE_Failure, CPLE_OpenFailed, "%s: is not deleted: it is not there, cannot be reached, or GDAL did not know it; ask again",
                  shown.c_str());
     else if (isThere)
         CPLError(CE_Warning, CPLE_NotSupported,
