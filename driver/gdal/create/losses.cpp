@@ -38,6 +38,25 @@ static const CPLXMLNode *findElement(const CPLXMLNode *node, const std::string &
     return found;
 }
 
+/* The name of a source that is relative to the folder of a virtual dataset; from GDAL 3.8 on also one within a name of
+ * a subdataset. */
+static std::string fromFolder(const std::string &folder, const std::string &name)
+{
+    const auto project = [&folder](const char *path) { return CPLProjectRelativeFilename(folder.c_str(), path); };
+#if ZS_GDAL_AT_LEAST(8)
+    const ZSOwned<GDALSubdatasetInfo> info(GDALGetSubdatasetInfo(name.c_str()), GDALDestroySubdatasetInfo);
+    if (info != nullptr)
+    {
+        const ZSOwned<char> path(GDALSubdatasetInfoGetPathComponent(info.get()), [](char *p) { CPLFree(p); });
+        const std::string full = project(path.get());
+        const ZSOwned<char> changed(GDALSubdatasetInfoModifyPathComponent(info.get(), full.c_str()),
+                                    [](char *p) { CPLFree(p); });
+        return changed.get();
+    }
+#endif
+    return project(name.c_str());
+}
+
 bool zsFirstSource(GDALDataset &ds, const std::string &path, std::string &file, std::string &part)
 {
     const auto xml = ds.GetMetadata("xml:VRT");
@@ -52,7 +71,7 @@ bool zsFirstSource(GDALDataset &ds, const std::string &path, std::string &file, 
         return false;
     file = CPLGetXMLValue(source, "SourceFilename", "");
     if (CPLTestBool(CPLGetXMLValue(source, "SourceFilename.relativeToVRT", "0")))
-        file = CPLProjectRelativeFilename(CPLGetPath(ds.GetDescription()), file.c_str());
+        file = fromFolder(CPLGetPath(ds.GetDescription()), file);
     part = CPLGetXMLValue(source, "SourceArray", CPLGetXMLValue(source, "SourceBand", "1"));
     return true;
 }

@@ -365,8 +365,11 @@ static bool isDeletable(const char *name, const ZSConnection &connection)
     if (isFolder && (!zs_path_is_remote(store.c_str()) || (isThere && VSI_ISDIR(st.st_mode))))
         return true;
     zsForgetListing(store);
-    if (isFolder)
-        CPLError(CE_Failure, CPLE_OpenFailed, "%s: is not deleted: it is not there, cannot be reached, or GDAL did not know it; ask again",
+    if (isFolder && VSIStatL(store.c_str(), &st) == 0)
+        CPLError(CE_Warning, CPLE_FileIO, "%s: is not deleted: GDAL did not know that it is there; it does from now on",
+                 shown.c_str());
+    else if (isFolder)
+        CPLError(CE_Failure, CPLE_OpenFailed, "%s: cannot be deleted: it is not there, or cannot be reached",
                  shown.c_str());
     else if (isThere)
         CPLError(CE_Warning, CPLE_NotSupported,
