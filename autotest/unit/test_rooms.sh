@@ -29,7 +29,7 @@ raster 4991
 geo 8214
 array 5561
 shard 1758
-icechunk 1812
+icechunk 1816
 codec 4462
 zarr 7022
 store 5195

@@ -16,7 +16,7 @@
  *
  * Decoded chunks have one size, and a third of the time that a new one takes is the first touch of its pages. So a pool
  * cuts them from slabs, while another thread populates the next slab: 500 random windows of a 240 MB scene took 15 %
- * less time. (Huge pages: 0.2 to 0.9 s for the same windows, as the host of a virtual machine has them ready or not.) */
+ * less time. (Huge pages: 0.2 to 0.9 s for the same windows, as the host has them ready or not.) */
 
 struct zs_blob_pool;
 

@@ -166,9 +166,13 @@ enum zs_status zs_icechunk_file_find(const struct zs_icechunk_files *files, enum
         return ZS_OK;
     struct zs_icechunk_file *file = NULL;
     enum zs_status status = zs_icechunk_file_read(files->store, key, type, &file, err);
-    if (status == ZS_OK && ((status = check_id(file, id, err)) != ZS_OK ||
-                            (type == ZS_ICECHUNK_MANIFEST && (status = zs_icechunk_manifest_check(file, err)) != ZS_OK)))
-        status = zs_fail_in(err, status, "%s/%s", files->store->root, key);
+    if (status == ZS_OK) {
+        status = check_id(file, id, err);
+        if (status == ZS_OK && type == ZS_ICECHUNK_MANIFEST)
+            status = zs_icechunk_manifest_check(file, err);
+        if (status != ZS_OK)
+            status = zs_fail_in(err, status, "%s/%s", files->store->root, key);
+    }
     if (status == ZS_OK)
         *entry = zs_cache_put(cache, name, file, ZS_CACHE_ENTRY_BYTES + sizeof *file + file->bytes.capacity);
     if (*entry != NULL)

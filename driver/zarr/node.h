@@ -118,6 +118,6 @@ bool zs_chunk_key_parse(const struct zs_array_meta *meta, const char *key, uint6
 /* Whether two values of documents (NULL: absent) say the same: numbers however they are written, codecs and other
  * extensions by name and by the members that both have. zarr-python spells out defaults in consolidated metadata. */
 bool zs_says_same(const zs_json *a, const zs_json *b);
-/* Likewise for two values of a member (NULL: it is absent) of a document. `meta`: of the array, for its data type; NULL:
- * a group, or not known. */
+/* Likewise for two values of a member (NULL: it is absent) of a document. `meta` is of the array, for its data type;
+ * NULL: a group, or not known. */
 bool zs_is_same_member(const struct zs_array_meta *meta, const char *name, const zs_json *a, const zs_json *b);
