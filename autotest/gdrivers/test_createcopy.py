@@ -308,7 +308,7 @@ def test_a_copy_tells_texts_of_a_coordinate_that_only_descriptions_keep(tmp_path
     oracle.put(path, {"band/zarr.json": texts,
                       "band/c/0": "".join(name.ljust(4, chr(0)) for name in ("red", "nir")).encode("utf-32-le")})
     dataset = open_array(path, "/v")
-    assert [dataset.GetRasterBand(b).GetDescription() for b in (1, 2)] == ["red", "nir"]
+    assert [dataset.GetRasterBand(b).GetDescription() for b in (1, 2)] == ["band=red", "band=nir"]
     assert "texts of the coordinate band" in error_of(driver().CreateCopy, str(tmp_path / "c.zarr"), dataset, True)
     made, messages = warnings_of(lambda: driver().CreateCopy(str(tmp_path / "b.zarr"), dataset, False))
-    assert len(messages) == 1 and made.GetRasterBand(2).GetDescription() == "nir"
+    assert len(messages) == 1 and made.GetRasterBand(2).GetDescription() == "band=nir"
