@@ -1,6 +1,6 @@
 /* geo/conventions.h: the conventions by which stores georeference arrays, each in a file of its own, behind one table.
- * A new one is one file, a line at the end of this one, a row of zs_conventions[], and where it has a transform or a CRS
- * an entry of the lists in georef.c. Internal to the core: georef.h, bands.h and the rooms above go over the table. */
+ * A new one is one file, a line at the end of this one, a row of zs_conventions[], and where it has a transform or a
+ * CRS an entry of the lists in georef.c. Internal to the core: georef.h, bands.h and the rooms above use the table. */
 #pragma once
 
 #include "geo/georef.h"
