@@ -115,9 +115,9 @@ static OGRSpatialReferenceH from_url(const char *url)
     while (code > at && code[-1] != '/' && code[-1] != ':')
         code--;
     char text[80];
-    if (authority > 31)
+    if (authority > 31 || strlen(code) > 31)
         return NULL;
-    snprintf(text, sizeof text, "%.*s:%s", (int)authority, at, code);
+    snprintf(text, sizeof text, "%.*s:%.31s", (int)authority, at, code);
     return zs_crs_from_code(text);
 }
 
