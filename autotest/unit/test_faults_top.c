@@ -451,22 +451,6 @@ static int leaks(void) { return __lsan_do_recoverable_leak_check(); }
 static int leaks(void) { return 0; }
 #endif
 
-/* clang's way to tell; between the two, leaks of this thread are not looked for. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HAS_LSAN
-void __lsan_disable(void);
-void __lsan_enable(void);
-#endif
-#endif
-static void look_for_leaks(bool looks)
-{
-#ifdef HAS_LSAN
-    (looks ? __lsan_enable : __lsan_disable)();
-#endif
-    (void)looks;
-}
-
 static void run_case(const struct fault_case *c, enum fault_kind kind, int on)
 {
     const char *only = getenv("FAULTS_CASE");
@@ -479,13 +463,7 @@ static void run_case(const struct fault_case *c, enum fault_kind kind, int on)
         clear();
         CHECK(c->before == NULL || copy_to(STORE, 1, c->before));
         faults_begin(kind, n, on);
-        /* Where memory ends, and in "making an array", small things leak that are to be found. */
-        const bool may_leak = kind == FAULT_MEMORY || c->act == do_make_array;
-        if (may_leak)
-            look_for_leaks(false);
         const bool ok = c->act();
-        if (may_leak)
-            look_for_leaks(true);
         reached = faults_end() >= n;
         if (!ok && !CHECK(!no_error())) /* every failure says why */
             fprintf(stderr, "call %ld: no error\n", n);

@@ -287,7 +287,7 @@ class ZSMdimDimension final : public GDALDimension, public ZSMdimObject
 {
     std::weak_ptr<ZSMdimStore> m_store;
     std::shared_ptr<ZSMdimStore> m_kept; /* the same; null for one that was made, which the store keeps */
-    std::shared_ptr<ZSMdimNode> m_group; /* in which it was made; null: it was found in an array */
+    std::weak_ptr<ZSMdimNode> m_group;   /* in which it was made, and which holds it; empty: it was found in an array */
     std::shared_ptr<ZSMdimNode> m_array; /* one that has the dimension, as its m_number-th; null: none yet */
     int m_number = 0;
 

@@ -34,8 +34,8 @@ void ZSMdimDimension::Refresh(const ZSMdimStore &store)
         m_nSize = own.size;
     if (isFound && own.name != nullptr)
         m_osName = own.name;
-    if (m_group != nullptr)
-        m_osFullName = ZSMdimStore::FullName(store.GroupName(m_group->path), m_osName);
+    if (const auto group = m_group.lock())
+        m_osFullName = ZSMdimStore::FullName(store.GroupName(group->path), m_osName);
     else if (isFound && own.name != nullptr)
         m_osFullName = ZSMdimStore::FullName(
             store.ParentName(own.variable != nullptr ? own.variable->path : node->path), m_osName);
@@ -46,8 +46,9 @@ std::shared_ptr<GDALMDArray> ZSMdimDimension::MadeVariable(ZSMdimStore &store) c
 {
     const struct zs_node *node = nullptr;
     struct zs_error err;
-    const std::string path = m_group != nullptr ? zsPathIn(m_group->path, GetName()) : "";
-    if (m_group == nullptr || zs_hierarchy_node(store.Hierarchy(), path.c_str(), &node, &err) != ZS_OK ||
+    const auto group = m_group.lock();
+    const std::string path = group != nullptr ? zsPathIn(group->path, GetName()) : "";
+    if (group == nullptr || zs_hierarchy_node(store.Hierarchy(), path.c_str(), &node, &err) != ZS_OK ||
         node->type != ZS_NODE_ARRAY)
         return nullptr;
     auto array = store.Array(path, &err);
@@ -103,7 +104,7 @@ std::shared_ptr<GDALMDArray> ZSMdimDimension::GetIndexingVariable() const
 /* Zarr identifies a dimension's variable by its name alone: the array must be named as the dimension. */
 bool ZSMdimDimension::SetIndexingVariable(std::shared_ptr<GDALMDArray> variable)
 {
-    if (m_group == nullptr)
+    if (m_group.expired())
         return GDALDimension::SetIndexingVariable(variable);
     if (variable == nullptr || (variable->GetName() == GetName() && GetIndexingVariable() == variable))
         return true;
@@ -119,7 +120,8 @@ bool ZSMdimDimension::Rename(const std::string &given)
     return zsGuard([&] {
         const std::string name = zsUtf8(given);
         const bool isInArray = m_array != nullptr && m_array->isThere;
-        const std::string group = m_group != nullptr ? m_group->path : isInArray ? zsParentPath(m_array->path) : "";
+        const auto made = m_group.lock();
+        const std::string group = made != nullptr ? made->path : isInArray ? zsParentPath(m_array->path) : "";
         const auto store = m_store.lock();
         const ZSMdimNode *array = isInArray ? m_array.get() : nullptr;
         if (store == nullptr || !store->RenameDimension(array, m_number, group, GetName(), name))

@@ -151,7 +151,7 @@ void ZSItems::SortItems()
     std::vector<CPLStringList> all, own;
     CPLStringList common;
     for (size_t i = 0; i < m_view.sources.size(); i++)
-        all.emplace_back(CSLDuplicate(m_view.Properties(i).metadata));
+        all.push_back(CPLStringList(CSLDuplicate(m_view.Properties(i).metadata))); // owned before there is room
     for (int k = 0; k < all[0].size(); k++)
     {
         const auto has = [item = all[0][k]](const CPLStringList &list)
