@@ -281,9 +281,13 @@ CPLErr ZSOverviews::Make(const char *resampling, const std::vector<int> &factors
         return CE_Failure;
     Forget();
     const auto made = std::move(m_made); // outlives the levels
-    const auto levels = std::move(m_begun);
+    auto levels = std::move(m_begun);
     struct zs_error err;
     if (fillLevels(m_dataset, levels, filled, resampling, progress, progressData, options) != CE_None)
+    {
+        const ZSQuiet isTold; // at their close they fail again
+        levels.clear();
         return CE_Failure;
+    }
     return zs_overviews_publish(made.get(), &err) == ZS_OK ? CE_None : zsReport(err);
 }
