@@ -9,7 +9,7 @@
 
 /* Indexes are small beside what they save: a request each. This holds the indexes of 4000 shards of 1024 chunks. */
 #define INDEX_CACHE_BYTES ((uint64_t)64 << 20)
-/* Opened objects. They are closed while they are idle where descriptors are scarce (base/descriptors.h). */
+/* Opened objects. Beyond half the budget of files they are opened for each read (base/descriptors.h). */
 #define OPEN_OBJECTS 4096
 /* A few valid kilobytes may decode to a chunk of gigabytes, needed as a whole for one pixel. The largest published
  * chunks have 64 MB (global forecasts: all steps of a small tile), some users choose a few hundred MB; these work.

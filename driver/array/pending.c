@@ -16,7 +16,7 @@ static void count_bytes(struct zs_pending *pending, uint64_t more, uint64_t less
     pending->bytes += more - less;
     if (pending->bytes > pending->counted)
         pending->is_over = !zs_budget_take(pending->bytes - pending->counted);
-    else
+    else if (pending->bytes < pending->counted)
         zs_budget_give(pending->counted - pending->bytes);
     pending->counted = pending->bytes;
 }

@@ -354,9 +354,8 @@ void *zs_cache_value(const struct zs_cache_entry *entry)
     return entry->value;
 }
 
-void zs_cache_pin(struct zs_cache *cache, struct zs_cache_entry *e)
+void zs_cache_pin(struct zs_cache_entry *e)
 {
-    (void)cache;
     pthread_mutex_lock(lock);
     e->pins++;
     pthread_mutex_unlock(lock);

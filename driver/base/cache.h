@@ -43,7 +43,7 @@ struct zs_cache_entry *zs_cache_put(struct zs_cache *cache, struct zs_cache_key 
 /* The value of a pinned entry, valid until it is released. */
 void *zs_cache_value(const struct zs_cache_entry *entry);
 /* Pins a pinned entry once more; release it once more. */
-void zs_cache_pin(struct zs_cache *cache, struct zs_cache_entry *entry);
+void zs_cache_pin(struct zs_cache_entry *entry);
 /* Takes one pin away: each call that returned the entry, or pinned it, needs one. */
 void zs_cache_release(struct zs_cache *cache, struct zs_cache_entry *entry);
 

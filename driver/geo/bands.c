@@ -118,10 +118,20 @@ static bool change_entry(zs_json *entry, const struct change *change, const stru
            zs_domains_write(entry, DOMAINS_MEMBER, &band->domains);
 }
 
+/* Whether the attribute is there and no list of entries of these bands: then it belongs to another program. */
+static bool is_foreign(const zs_json *attributes, const zs_json *entries)
+{
+    for (const zs_json *e = zs_json_first(entries); e != NULL; e = zs_json_next(e))
+        if (!zs_json_is_object(e) && zs_json_typeof(e) != ZS_JSON_NULL)
+            return true;
+    return entries == NULL && zs_json_typeof(zs_json_get(attributes, ZS_BANDS_ATTRIBUTE)) != ZS_JSON_NULL;
+}
+
 /* Writes the list of entries, with what those have that are there. */
 static enum zs_status write_entries(zs_json *attributes, const zs_json *old, const struct zs_band_properties *bands,
                                     size_t count, const struct change *change, struct zs_error *err)
 {
+    const bool stays = is_foreign(attributes, old);
     const zs_json *entry = zs_json_first(old);
     zs_json *list = zs_json_new_array();
     bool ok = list != NULL, any = false;
@@ -132,10 +142,14 @@ static enum zs_status write_entries(zs_json *attributes, const zs_json *old, con
         any = any || zs_json_size(e) > 0;
         entry = zs_json_next(entry);
     }
-    if (ok && any)
+    if (ok && any && !stays)
         return zs_json_set(attributes, ZS_BANDS_ATTRIBUTE, list) != NULL ? ZS_OK : zs_fail_memory(err);
     zs_json_free(list);
-    if (ok && old != NULL)
+    if (ok && any)
+        return zs_fail(err, ZS_INVALID,
+                       "attribute " ZS_BANDS_ATTRIBUTE ": expected a list of %zu objects, one for each band; what is "
+                       "set of single bands is not written over something else", count);
+    if (ok && !stays && old != NULL)
         zs_json_remove(attributes, ZS_BANDS_ATTRIBUTE);
     return ok ? ZS_OK : zs_fail_memory(err);
 }

@@ -111,13 +111,16 @@ static OGRSpatialReferenceH from_url(const char *url)
         return NULL;
     at = at != NULL ? at + strlen(path) : url + strlen(urn);
     const size_t authority = strcspn(at, "/:");
-    const char *code = at + strlen(at);
-    while (code > at && code[-1] != '/' && code[-1] != ':')
+    size_t end = strlen(at);
+    while (end > 0 && at[end - 1] == '/')
+        end--;
+    size_t code = end;
+    while (code > 0 && at[code - 1] != '/' && at[code - 1] != ':')
         code--;
     char text[80];
-    if (authority > 31 || strlen(code) > 31)
+    if (authority > 31 || end - code > 31)
         return NULL;
-    snprintf(text, sizeof text, "%.*s:%.31s", (int)authority, at, code);
+    snprintf(text, sizeof text, "%.*s:%.*s", (int)authority, at, (int)(end - code), at + code);
     return zs_crs_from_code(text);
 }
 

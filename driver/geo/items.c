@@ -92,21 +92,6 @@ bool zs_item_split(const char *item, char **name, const char **value)
     return *name != NULL;
 }
 
-bool zs_items_set(zs_json *parent, const char *name, char *const *items)
-{
-    zs_json *object = zs_json_set(parent, name, zs_json_new_object());
-    bool ok = object != NULL;
-    for (; ok && items != NULL && *items != NULL; items++) {
-        char *own;
-        const char *value;
-        ok = zs_item_split(*items, &own, &value) && (own == NULL || zs_json_set_string(object, own, value));
-        free(own);
-    }
-    if (ok && zs_json_size(object) == 0)
-        zs_json_remove(parent, name);
-    return ok;
-}
-
 /* Whether the attribute of that name is the item. */
 static bool is_item_of(const zs_json *attributes, const char *name, const char *item)
 {
@@ -115,6 +100,29 @@ static bool is_item_of(const zs_json *attributes, const char *name, const char *
     const bool is = printed != NULL && strcmp(printed, item) == 0;
     free(printed);
     return is;
+}
+
+bool zs_items_set(zs_json *parent, const char *name, char *const *items)
+{
+    const zs_json *old = zs_json_get(parent, name);
+    zs_json *object = zs_json_new_object();
+    bool ok = object != NULL;
+    for (; ok && items != NULL && *items != NULL; items++) {
+        char *own;
+        const char *value;
+        ok = zs_item_split(*items, &own, &value);
+        if (ok && own != NULL) /* a member that is the item stays: a number is one */
+            ok = is_item_of(old, own, *items)
+                     ? zs_json_set(object, own, zs_json_copy(zs_json_get(old, own))) != NULL
+                     : zs_json_set_string(object, own, value);
+        free(own);
+    }
+    if (ok && zs_json_size(object) > 0)
+        return zs_json_set(parent, name, object) != NULL;
+    if (ok)
+        zs_json_remove(parent, name);
+    zs_json_free(object);
+    return ok;
 }
 
 /* Removes attributes that are items and not in the list as they are. A name of the whole stays. */

@@ -105,17 +105,6 @@ const struct zs_node *zs_sibling(struct zs_hierarchy *hierarchy, const struct zs
     return found != node ? found : NULL;
 }
 
-enum zs_status zs_add_document(struct zs_hierarchy *hierarchy, const char *path, zs_json *document,
-                               const struct zs_node **node, struct zs_error *err)
-{
-    struct zs_node *made;
-    ZS_TRY_MEMORY(document, err);
-    ZS_TRY(zs_node_create(path, document, true, &made, err));
-    ZS_TRY(zs_hierarchy_add(hierarchy, made, err));
-    *node = made;
-    return ZS_OK;
-}
-
 /* Has the next flush list a node that consolidated metadata do not list, since a writer failed before it could. */
 static enum zs_status list_found(struct zs_hierarchy *hierarchy, const struct zs_node *found, struct zs_error *err)
 {

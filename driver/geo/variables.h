@@ -3,7 +3,7 @@
 #pragma once
 
 #include "geo/georef.h"
-#include "zarr/document.h"
+#include "zarr/make.h"
 
 /* The document of a small array, one chunk and not compressed, with a crc32c if has_checksum: a coordinate variable of
  * `count` elements along the dimension `name`, or with count 0 one that is 0-d and holds its fill value. Its chunk is
@@ -49,10 +49,6 @@ struct zs_slot {
 enum zs_status zs_slot_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *name,
                             bool (*is_kind)(const struct zs_node *found, const char *name), struct zs_slot *slot,
                             struct zs_error *err);
-
-/* Adds a node made of `document` (taken over) at `path`; *node is borrowed from the hierarchy. */
-enum zs_status zs_add_document(struct zs_hierarchy *hierarchy, const char *path, zs_json *document,
-                               const struct zs_node **node, struct zs_error *err);
 
 /* ---- Coordinate variables: one-dimensional arrays named as a dimension (CF conventions 1.3, "coordinate variable";
  * coordinates.c) ---- */

@@ -201,7 +201,7 @@ const struct zs_icechunk_file *zs_icechunk_file_of(const struct zs_cache_entry *
 
 void zs_icechunk_file_pin(struct zs_cache_entry *entry)
 {
-    zs_cache_pin(cache, entry);
+    zs_cache_pin(entry);
 }
 
 void zs_icechunk_file_release(struct zs_cache_entry *entry)

@@ -104,8 +104,8 @@ enum zs_status zs_raster_take_back(const struct zs_hierarchy *hierarchy, struct 
                                    struct zs_error *err);
 
 /* Adds the group at `group` ("" for the root) and the arrays of a new raster to the hierarchy, for a new store from
- * zs_hierarchy_create(). Nothing is in the store yet, and chunks that a killed writer left below an array's path are
- * removed. The hierarchy, the spec and all it points to are borrowed until zs_raster_free(). */
+ * zs_hierarchy_create(). Nothing is in the store yet. The hierarchy, the spec and all it points to are borrowed until
+ * zs_raster_free(). */
 enum zs_status zs_raster_create(struct zs_hierarchy *hierarchy, const char *group, const struct zs_raster_spec *spec,
                                 const struct zs_array_options *options, struct zs_raster **raster,
                                 struct zs_error *err);

@@ -1,6 +1,6 @@
 /* Making and removing overviews of an array that is there. Levels are filled by the caller, and published together:
- * chunks first, documents last. What is killed or fails leaves chunks without a document, which nobody reads, and which
- * the next maker removes. */
+ * chunks first, documents last. A kill or a failure leaves chunks without a document: readers do not see them, and the
+ * next maker removes them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -634,7 +634,7 @@ enum zs_status zs_overviews_publish(struct zs_overviews *made, struct zs_error *
     struct zs_georef_out geo;
     for (size_t i = 0; i < made->count; i++)
         ZS_TRY(zs_array_flush(made->levels[i].array, err));
-    ZS_TRY(zs_store_wait_commits(zs_hierarchy_store(made->hierarchy), err)); /* while a level can be taken back */
+    ZS_TRY(zs_store_wait_commits(zs_hierarchy_store(made->hierarchy), err)); /* before any document changes */
     ZS_TRY(read_georef(made->hierarchy, made->base, made->axes, &georef, &style, &geo, err));
     const enum zs_status status = publish_levels(made, &style, &geo, err);
     zs_georef_clear(&georef);

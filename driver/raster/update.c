@@ -172,9 +172,11 @@ static enum zs_status find_users(struct zs_hierarchy *h, struct raster *r, struc
         r->has_own = false;
         return listed == ZS_UNSUPPORTED ? ZS_OK : listed;
     }
-    bool *is_auxiliary = zs_calloc(2 * ((uint64_t)count + 1), sizeof *is_auxiliary), *is_member = is_auxiliary + count;
+    bool *is_auxiliary = zs_calloc(2 * ((uint64_t)count + 1), sizeof *is_auxiliary), *is_member = NULL;
     enum zs_status status = is_auxiliary != NULL ? zs_auxiliary_mark(nodes, count, is_auxiliary, err)
                                                  : zs_fail_memory(err);
+    if (status == ZS_OK)
+        is_member = is_auxiliary + count;
     for (size_t k = 0; k < r->count && status == ZS_OK; k++) {
         status = zs_nodes_find(nodes, count, "", r->list[k].node->path, &at, err);
         if (status == ZS_OK)

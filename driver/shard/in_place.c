@@ -78,8 +78,7 @@ enum zs_status zs_shard_overwrite(struct zs_shard_writer *writer, bool *done, st
     struct zs_file *file;
     bool fits = false;
     *done = false;
-    if (level[1].is_shard || level->bytes_codec_count > 0 || !has_fixed_size(level + 1) ||
-        writer->stored.index->is_recovered)
+    if (level[1].is_shard || !has_fixed_size(level + 1) || writer->stored.index->is_recovered)
         return ZS_OK;
     enum zs_status status = overwrite(writer, NULL, &fits, err);
     if (status != ZS_OK && status != ZS_CORRUPT)

@@ -38,7 +38,7 @@ struct zs_shard_writer {
     struct zs_stored_shard stored; /* its index */
     struct zs_buffer ahead;        /* bytes of a remote object from ahead_from on, fetched while the shard is built */
     uint64_t ahead_from;
-    bool reads_ahead; /* most of the object is copied */
+    bool reads_ahead; /* at least an eighth of the object is copied */
 };
 
 /* ---- writer.c ---- */

@@ -78,7 +78,7 @@ static enum zs_status open_file(struct local_object *o, struct zs_error *err)
     return ZS_OK;
 }
 
-/* Gives the descriptor of an opened object, for release_file(). Opens a file that was closed meanwhile; fails if the
+/* Gives the descriptor of an opened object, for release_file(). Opens a file that was not kept open; fails if the
  * name belongs to another file now. */
 static enum zs_status acquire_file(struct local_object *o, int *fd, struct zs_error *err)
 {
@@ -103,20 +103,44 @@ static void release_file(const struct local_object *o, int fd)
         (void)close(fd);
 }
 
-/* Whether the root is another directory than the opened one, or none. */
-bool zs_local_is_replaced(const struct zs_store *store)
+/* Looks at the root: 0 where it is the directory that was opened, ENOENT where it is another one or none, else why it
+ * cannot be looked at. */
+static int look_at_root(const struct zs_store *store)
 {
     const struct local_store *s = (const struct local_store *)store;
     struct stat st;
-    return s->root >= 0 && (stat(store->root, &st) != 0 || st.st_dev != s->root_device || st.st_ino != s->root_number);
+    if (s->root < 0)
+        return 0;
+    if (stat(store->root, &st) != 0)
+        return means_absent(errno) ? ENOENT : errno;
+    return st.st_dev == s->root_device && st.st_ino == s->root_number ? 0 : ENOENT;
+}
+
+bool zs_local_is_replaced(const struct zs_store *store)
+{
+    return look_at_root(store) == ENOENT;
 }
 
 enum zs_status zs_local_check_root(const struct zs_store *store, struct zs_error *err)
 {
     /* without metadata it is a folder like any other */
-    if (!atomic_load(&((const struct local_store *)store)->has_metadata) || !zs_local_is_replaced(store))
+    const int why = atomic_load(&((const struct local_store *)store)->has_metadata) ? look_at_root(store) : 0;
+    if (why == 0)
         return ZS_OK;
-    return zs_fail(err, ZS_IO, "%s: this store was replaced or removed after it was opened", store->root);
+    return why == ENOENT
+               ? zs_fail(err, ZS_IO, "%s: this store was replaced or removed after it was opened", store->root)
+               : zs_fail(err, ZS_IO, "%s: cannot be looked at: %s", store->root, strerror(why));
+}
+
+/* Whether an object is absent because the store is being removed: its metadata go first. */
+static bool is_being_removed(struct zs_store *store, const char *key)
+{
+    if (!atomic_load(&store_of(store)->has_metadata) || strcmp(key, "zarr.json") == 0)
+        return false;
+    char *path = zs_vsi_path(store, "zarr.json");
+    const bool is_gone = path != NULL && access(path, F_OK) != 0 && means_absent(errno);
+    free(path);
+    return is_gone;
 }
 
 static enum zs_status local_open(struct zs_store *store, const char *key, struct zs_first_read *first,
@@ -135,6 +159,8 @@ static enum zs_status local_open(struct zs_store *store, const char *key, struct
         const enum zs_status checked = zs_local_check_root(store, err);
         status = checked != ZS_OK ? checked : status;
     }
+    if (status == ZS_NOT_FOUND && is_being_removed(store, key))
+        status = zs_fail(err, ZS_IO, "%s: this store was removed after it was opened", store->root);
     if (status != ZS_OK) {
         local_close(&o->base);
         return status;

@@ -128,7 +128,7 @@ static enum zs_status enter_above(struct zs_store *store, const char *key, bool 
     pthread_mutex_unlock(&s->lock);
     is_known = is_known && (!make || access(store->root, F_OK) == 0); /* all may have been removed */
     const enum zs_status status = is_known ? ZS_OK : enter_folder(store, prefix, make, err);
-    if (status == ZS_OK)
+    if (status == ZS_OK && !is_known)
         set_entered(store, prefix);
     else
         free(prefix);

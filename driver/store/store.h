@@ -290,7 +290,7 @@ struct zs_store_ops {
 /* The first member of every filling's own structures. */
 struct zs_store {
     const struct zs_store_ops *ops;
-    struct zs_store *inner; /* the store that this one stands before, owned; NULL: none */
+    struct zs_store *inner; /* the store that this one reads; owned, but by that of the draft; NULL: none */
     char *root;       /* for messages: without credentials and queries (vsi.h) */
     const char *path; /* ... and what opens it, where that is a path; may be `root` itself */
     enum zs_sync sync;

@@ -1,6 +1,6 @@
-/* Stores of the draft: a store before them, whose documents are translations, put together as text, and whose keys of
- * chunks are those of the final specification. Sources: the draft's text of 2022, and its two writers, GDAL 3.6 and
- * zarr-python 2.18. */
+/* Stores of the draft, shown by a store of their own, which reads theirs: its documents are translations, put together
+ * as text, and its keys of chunks are those of the final specification. Sources: the draft's text of 2022, and its two
+ * writers, GDAL 3.6 and zarr-python 2.18. */
 #include "zarr/draft.h"
 
 #include <inttypes.h>
@@ -482,6 +482,23 @@ static bool is_in_array(struct zs_store *draft, const char *path)
 }
 
 /* Lists possible nodes. Chunks are not listed. */
+/* Sorts names, and leaves each once: a group has a document and a folder. */
+static void drop_twins(struct zs_names *names)
+{
+    size_t kept = 0;
+    if (names->count > 0)
+        zs_names_sort(names->list);
+    for (size_t i = 0; i < names->count; i++) {
+        if (kept > 0 && strcmp(names->list[kept - 1], names->list[i]) == 0)
+            free(names->list[i]);
+        else
+            names->list[kept++] = names->list[i];
+    }
+    if (names->count > 0)
+        names->list[kept] = NULL;
+    names->count = kept;
+}
+
 static enum zs_status list(struct zs_store *store, const char *prefix, char ***out, struct zs_error *err)
 {
     char **found = NULL, *folder = meta_key(prefix, strlen(prefix), "");
@@ -499,12 +516,11 @@ static enum zs_status list(struct zs_store *store, const char *prefix, char ***o
                                           strcmp(found[i] + n - kind, group_kind) == 0);
         const size_t length = is_node ? n - kind : zs_prefix_length(found[i]);
         char *name = length > 0 ? zs_format("%.*s/", (int)length, found[i]) : NULL;
-        if (length > 0 && (name == NULL || !zs_is_one_of(name, (const char *const *)names.list)))
+        if (length > 0)
             status = zs_names_add(&names, name, err);
-        else /* a group has a document and a folder */
-            free(name);
     }
     zs_names_free(found);
+    drop_twins(&names);
     return zs_names_finish(&names, status, out, err);
 }
 

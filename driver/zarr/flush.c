@@ -77,7 +77,11 @@ static enum zs_status read_journal(struct zs_store *store, zs_json **json, char 
         zs_json_free(*json);
         *json = NULL;
     }
-    return status == ZS_NOT_FOUND || status == ZS_CORRUPT ? ZS_OK : status;
+    if (status == ZS_OK || status == ZS_NOT_FOUND || status == ZS_CORRUPT)
+        return ZS_OK;
+    free(*etag);
+    *etag = NULL;
+    return status;
 }
 
 static enum zs_status put_journal(struct zs_store *store, const char *text, const char *etag, struct zs_error *err)

@@ -68,7 +68,7 @@ enum zs_status zs_hierarchy_list(struct zs_hierarchy *hierarchy, const struct zs
 enum zs_status zs_hierarchy_list_known(struct zs_hierarchy *hierarchy, const struct zs_node ***nodes, size_t *count,
                                        struct zs_error *err);
 /* Returns the first name that the list leaves out since no path may have it (name.h), borrowed; NULL: none. */
-const char *zs_hierarchy_left_out(const struct zs_hierarchy *hierarchy);
+const char *zs_hierarchy_left_out(struct zs_hierarchy *hierarchy);
 
 /* Finds the node at `name` relative to the group `base` ("" is the root) in such a list: *at is its position, or
  * `count` when the list lacks it. Fails with ZS_NO_MEMORY only. */

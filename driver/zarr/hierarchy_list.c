@@ -14,13 +14,18 @@ static int compare_entries(const void *a, const void *b)
 /* Keeps the first name that is left out; without memory none, and nothing else fails. */
 static void note_left_out(struct zs_hierarchy *hierarchy, const char *name)
 {
+    (void)pthread_mutex_lock(&hierarchy->lock);
     if (hierarchy->left_out == NULL)
         hierarchy->left_out = zs_strdup(name);
+    (void)pthread_mutex_unlock(&hierarchy->lock);
 }
 
-const char *zs_hierarchy_left_out(const struct zs_hierarchy *hierarchy)
+const char *zs_hierarchy_left_out(struct zs_hierarchy *hierarchy)
 {
-    return hierarchy->left_out;
+    (void)pthread_mutex_lock(&hierarchy->lock);
+    const char *name = hierarchy->left_out; /* never changes once it is set */
+    (void)pthread_mutex_unlock(&hierarchy->lock);
+    return name;
 }
 
 /* Returns whether a key is a path below the root, within the limits of listing; notes one that is not. */

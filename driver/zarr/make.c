@@ -21,8 +21,8 @@ static enum zs_status make(const char *path, zs_json *document, struct zs_node *
     return status;
 }
 
-static enum zs_status add(struct zs_hierarchy *hierarchy, const char *path, zs_json *document,
-                          const struct zs_node **node, struct zs_error *err)
+enum zs_status zs_add_document(struct zs_hierarchy *hierarchy, const char *path, zs_json *document,
+                               const struct zs_node **node, struct zs_error *err)
 {
     struct zs_node *made;
     ZS_TRY(make(path, document, &made, err));
@@ -33,7 +33,7 @@ static enum zs_status add(struct zs_hierarchy *hierarchy, const char *path, zs_j
 
 enum zs_status zs_root_make(struct zs_hierarchy *hierarchy, const struct zs_node **node, struct zs_error *err)
 {
-    return add(hierarchy, "", zs_group_document(), node, err);
+    return zs_add_document(hierarchy, "", zs_group_document(), node, err);
 }
 
 /* ---- Claiming a path ---- */
@@ -110,7 +110,7 @@ enum zs_status zs_node_make(struct zs_hierarchy *hierarchy, const char *parent, 
     if (status == ZS_OK)
         status = clear(hierarchy, path, zs_json_get(document, "shape") != NULL, err);
     if (status == ZS_OK)
-        status = add(hierarchy, path, document, node, err);
+        status = zs_add_document(hierarchy, path, document, node, err);
     else
         zs_json_free(document);
     free(path);

@@ -4,6 +4,10 @@
 #include "zarr/document.h"
 #include "zarr/hierarchy.h"
 
+/* Adds the node of a document (taken over) at a path; fails for an array that could not be read. */
+enum zs_status zs_add_document(struct zs_hierarchy *hierarchy, const char *path, zs_json *document,
+                               const struct zs_node **node, struct zs_error *err);
+
 /* Creates the root group of a store that zs_hierarchy_create() began. *node is borrowed from the hierarchy, here and
  * below. */
 enum zs_status zs_root_make(struct zs_hierarchy *hierarchy, const struct zs_node **node, struct zs_error *err);

@@ -115,9 +115,7 @@ char *zs_chunk_key(const struct zs_array_meta *meta, const char *array_path, con
  * lie outside of the grid. */
 bool zs_chunk_key_parse(const struct zs_array_meta *meta, const char *key, uint64_t *index);
 
-/* Whether two values of documents (NULL: absent) say the same: numbers however they are written, codecs and other
- * extensions by name and by the members that both have. zarr-python spells out defaults in consolidated metadata. */
-bool zs_says_same(const zs_json *a, const zs_json *b);
-/* Likewise for two values of a member (NULL: it is absent) of a document. `meta` is of the array, for its data type;
- * NULL: a group, or not known. */
+/* Whether two values of a member of documents (NULL: it is absent) say the same: numbers however they are written,
+ * codecs and other extensions by name and by the members that both have, since zarr-python spells out defaults in
+ * consolidated metadata. `meta` is of the array, for its data type; NULL: a group, or not known. */
 bool zs_is_same_member(const struct zs_array_meta *meta, const char *name, const zs_json *a, const zs_json *b);

@@ -163,7 +163,7 @@ enum zs_status zs_node_rename(struct zs_hierarchy *hierarchy, const char *path, 
         free(etag);
     }
     if (status == ZS_OK)
-        status = move_nodes(hierarchy, path, to, err);
+        status = zs_hierarchy_keep(hierarchy, move_nodes(hierarchy, path, to, err));
     free(to);
     return status;
 }

@@ -7,14 +7,16 @@
 
 /* ---- Values that say the same ---- */
 
-/* Whether the members of a configuration agree with those of another one. One that is absent there is taken for a
- * default, but where it decides where bytes are. */
-static bool agrees(const zs_json *configuration, const zs_json *other, const char *separator)
+static bool say_same(const zs_json *a, const zs_json *b);
+
+/* Whether the members of a configuration agree with those of another one; of those in both only with are_compared. One
+ * that is absent there is taken for a default, but where it decides where bytes are. */
+static bool agrees(const zs_json *configuration, const zs_json *other, const char *separator, bool are_compared)
 {
     for (const zs_json *m = zs_json_first(configuration); m != NULL; m = zs_json_next(m)) {
         const char *name = zs_json_name(m);
         const zs_json *o = zs_json_get(other, name);
-        if (o != NULL ? !zs_says_same(m, o)
+        if (o != NULL ? are_compared && !say_same(m, o)
                       : (strcmp(name, "separator") == 0 && !zs_json_equals(m, separator)) ||
                             (strcmp(name, "index_location") == 0 && !zs_json_equals(m, "end")))
             return false;
@@ -22,7 +24,8 @@ static bool agrees(const zs_json *configuration, const zs_json *other, const cha
     return true;
 }
 
-bool zs_says_same(const zs_json *a, const zs_json *b)
+/* Whether two values, but for their data type, say the same. */
+static bool say_same(const zs_json *a, const zs_json *b)
 {
     int64_t i, j;
     double d, e;
@@ -30,7 +33,7 @@ bool zs_says_same(const zs_json *a, const zs_json *b)
     const char *name = zs_extension_name(a, &x), *other = zs_extension_name(b, &y);
     if (name != NULL && other != NULL) {
         const char *separator = strcmp(name, "v2") == 0 ? "." : "/";
-        return strcmp(name, other) == 0 && agrees(x, y, separator) && agrees(y, x, separator);
+        return strcmp(name, other) == 0 && agrees(x, y, separator, true) && agrees(y, x, separator, false);
     }
     if (zs_json_is_same(a, b))
         return true;
@@ -42,7 +45,7 @@ bool zs_says_same(const zs_json *a, const zs_json *b)
         return false;
     y = zs_json_first(b);
     for (x = zs_json_first(a); x != NULL; x = zs_json_next(x), y = zs_json_next(y))
-        if (!zs_says_same(x, zs_json_is_object(b) ? zs_json_get(b, zs_json_name(x)) : y))
+        if (!say_same(x, zs_json_is_object(b) ? zs_json_get(b, zs_json_name(x)) : y))
             return false;
     return true;
 }
@@ -54,7 +57,7 @@ static bool are_same_fills(const struct zs_array_meta *meta, const zs_json *a, c
     bool is_null[2] = {false, false};
     if (meta == NULL || zs_fill_value_parse(&meta->dtype, a, x, &is_null[0], NULL) != ZS_OK ||
         zs_fill_value_parse(&meta->dtype, b, y, &is_null[1], NULL) != ZS_OK)
-        return zs_says_same(a, b);
+        return say_same(a, b);
     const enum zs_data_type type = meta->dtype.type;
     const bool is_float = type == ZS_FLOAT16 || type == ZS_FLOAT32 || type == ZS_FLOAT64;
     if (is_null[0] || is_null[1])
@@ -90,7 +93,7 @@ bool zs_is_same_member(const struct zs_array_meta *meta, const char *name, const
         return has_no_meaning(name, a) && has_no_meaning(name, b);
     if (strcmp(name, "fill_value") == 0)
         return are_same_fills(meta, a, b);
-    return (strcmp(name, "data_type") == 0 && are_same_types(a, b)) || zs_says_same(a, b);
+    return (strcmp(name, "data_type") == 0 && are_same_types(a, b)) || say_same(a, b);
 }
 
 /* ---- The check ---- */
@@ -114,8 +117,7 @@ static enum zs_status check_members(const struct zs_hierarchy_entry *entry, cons
     return ZS_OK;
 }
 
-/* Whether the document has a version that was found unchanged. *found is its version, 0 where it has none. Opening is
- * cheaper than reading where it is not remote. */
+/* Finds the version of a document that is not remote, 0 where it has none: opening is cheaper than reading. */
 static enum zs_status read_version(struct zs_store *store, const char *key, uint64_t *found, struct zs_error *err)
 {
     struct zs_object *object = NULL;

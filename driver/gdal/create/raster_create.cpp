@@ -256,6 +256,7 @@ std::string NewRaster::ArrayName() const
 /* One array of all bands, or one per band, named by the band's description; properties of the bands, and the mask. */
 void NewRaster::DescribeArrays(int bands)
 {
+    m_bands.reserve(static_cast<size_t>(bands));
     for (int b = 0; b < bands; b++)
         m_bands.push_back(m_source != nullptr ? zsPropertiesOf(*m_source->GetRasterBand(b + 1))
                                               : propertiesOfNew(b, bands, m_spec.dtype));

@@ -74,7 +74,7 @@ struct ZSMdimNode
     std::weak_ptr<struct zs_array> opened;
     /* Keeps arrays open that are read again and again: those of one dimension (coordinates), and those with writes. */
     std::shared_ptr<struct zs_array> kept;
-    bool isMade = false;  /* in this session: readers and writers need not look for older shards */
+    bool isMade = false;  /* in this session: its CRS is written with the documents */
     bool isBlank = false; /* made, and nothing is written to it: its fill value may change */
     int chunkOrder = 0;   /* of new shards */
     bool isSrsSet = false; /* the array's CRS is set and still pending */

@@ -584,12 +584,12 @@ bool ZSMdimArray::CopyFrom(GDALDataset *, const GDALMDArray *from, bool strict, 
  * the array's then. */
 bool ZSMdimArray::SetProperty(enum zs_band_property property, const struct zs_band_properties &wanted)
 {
-    const struct zs_node *node = m_store->CheckUpdatable() ? Node() : nullptr;
-    struct zs_axes axes = {};
-    std::vector<std::string> paths;
     if (m_isText)
         return zsRefuse(CPLE_NotSupported, "array %s: texts have neither nodata, scale, offset nor unit",
                         GetFullName().c_str());
+    const struct zs_node *node = m_store->CheckUpdatable() ? Node() : nullptr;
+    struct zs_axes axes = {};
+    std::vector<std::string> paths;
     if (node == nullptr || !m_store->OwnLevels(node, axes, paths))
         return false;
     const enum zs_data_type type = node->array->dtype.type;

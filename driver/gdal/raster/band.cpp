@@ -331,19 +331,21 @@ CPLErr ShardedZarrRasterBand::SetMetadata(ZSMetadataArg metadata, const char *do
 {
     return zsGuard([&]() -> CPLErr {
         bool isStored;
+        const CPLStringList list(CSLDuplicate(const_cast<char **>(metadata))); // it may be what is shown
         if (WillChangeMetadata(domain, isStored) != CE_None)
             return CE_Failure;
-        const CPLStringList list(CSLDuplicate(const_cast<char **>(metadata))); // it may be what is shown
         if (ReadMetadata(domain, nullptr))
             m_shown.Set(const_cast<char **>(list.List()), domain);
         return isStored ? CE_None : GDALPamRasterBand::SetMetadata(const_cast<char **>(list.List()), domain);
     });
 }
 
-CPLErr ShardedZarrRasterBand::SetMetadataItem(const char *name, const char *value, const char *domain)
+CPLErr ShardedZarrRasterBand::SetMetadataItem(const char *name, const char *given, const char *domain)
 {
     return zsGuard([&]() -> CPLErr {
         bool isStored;
+        const std::string copy = given != nullptr ? given : ""; // it may be what is shown
+        const char *value = given != nullptr ? copy.c_str() : nullptr;
         if (WillChangeMetadata(domain, isStored) != CE_None)
             return CE_Failure;
         if (ReadMetadata(domain, nullptr))

@@ -68,7 +68,8 @@ void zsDeclareNoColor(struct zs_band_properties &properties)
 
 struct zs_band_properties zsPropertiesOf(GDALRasterBand &band)
 {
-    struct zs_band_properties properties = {};
+    const ZSOwnedProperties owned(new zs_band_properties()); // until all is copied
+    zs_band_properties &properties = *owned;
     int has = FALSE;
     properties.scale = band.GetScale(&has);
     properties.has_scale = has && properties.scale != 1;
@@ -90,7 +91,7 @@ struct zs_band_properties zsPropertiesOf(GDALRasterBand &band)
     properties.domains = zsDomainsOf(band);
     setColor(properties, band.GetColorInterpretation());
     setColorTable(properties, band.GetColorTable());
-    return properties;
+    return std::exchange(properties, {});
 }
 
 /* ---- Reading ---- */

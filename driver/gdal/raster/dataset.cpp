@@ -522,7 +522,8 @@ CPLErr ShardedZarrDataset::SetRegistration(const char *value)
 CPLErr ShardedZarrDataset::SetMetadata(ZSMetadataArg metadata, const char *domain)
 {
     return zsGuard([&]() -> CPLErr {
-        CPLStringList list(CSLDuplicate(const_cast<char **>(metadata)));
+        const CPLStringList given(CSLDuplicate(const_cast<char **>(metadata))); // it may be what is shown
+        CPLStringList list(given);
         const bool isShown = items.Read(domain, "");
         const char *registration =
             zsIsDefaultDomain(domain) ? zsItemValueInAnyCase(list.List(), GDALMD_AREA_OR_POINT) : nullptr;
@@ -536,13 +537,15 @@ CPLErr ShardedZarrDataset::SetMetadata(ZSMetadataArg metadata, const char *domai
         const bool isStored = items.WillChange(domain);
         if (isShown)
             items.shown.Set(list.List(), domain);
-        return isStored ? CE_None : GDALPamDataset::SetMetadata(metadata, domain);
+        return isStored ? CE_None : GDALPamDataset::SetMetadata(const_cast<char **>(given.List()), domain);
     });
 }
 
-CPLErr ShardedZarrDataset::SetMetadataItem(const char *name, const char *value, const char *domain)
+CPLErr ShardedZarrDataset::SetMetadataItem(const char *name, const char *given, const char *domain)
 {
     return zsGuard([&]() -> CPLErr {
+        const std::string copy = given != nullptr ? given : ""; // it may be what is shown
+        const char *value = given != nullptr ? copy.c_str() : nullptr;
         const bool isShown = items.Read(domain, "");
         if (IsUpdate() && zsIsDefaultDomain(domain) && EQUAL(name, GDALMD_AREA_OR_POINT) &&
             SetRegistration(value != nullptr ? value : GDALMD_AOP_AREA) != CE_None)

@@ -1,5 +1,5 @@
 /* gdal/raster/dataset_parts.h: the parts of a dataset (gdal/raster/dataset.h), each with a state and a source file of
- * its own: none refers to another. That of band properties is in band.h. */
+ * its own. Properties of bands are those of dataset.h, in band_properties.cpp. */
 #pragma once
 
 #include <array>

@@ -141,9 +141,12 @@ CPLErr ZSPixels::Read(const struct zs_band_window &window, GDALDataType type)
     auto conversions =
         conversionsOf(m_view, window, steps, zsConvert, [type](const struct zs_array_info &info)
                       { return ZSConversion{info.data_type, info.item_size, type}; });
-    ZSMasking masking{&m_dataset.Role().validity, m_view.Info(0).data_type, m_view.Info(0).item_size, type};
+    ZSMasking masking{};
     if (m_dataset.Role().isMask && !m_dataset.Role().validity.is_plain)
+    {
+        masking = {&m_dataset.Role().validity, m_view.Info(0).data_type, m_view.Info(0).item_size, type};
         conversions.assign(1, {zsConvertMask, &masking});
+    }
     const struct zs_bands bands = m_view.Bands();
     struct zs_error err;
     if (PrepareCells(&err) == ZS_OK && zs_pixels_read(&bands, &window, conversions.data(), &err) == ZS_OK)
@@ -156,9 +159,12 @@ CPLErr ZSPixels::Store(const struct zs_band_window &window, GDALDataType type)
     std::vector<ZSStoring> steps;
     auto conversions = conversionsOf(m_view, window, steps, zsStore, [type](const struct zs_array_info &info)
                                      { return ZSStoring{type, info.data_type, info.item_size}; });
-    ZSMasking masking{&m_dataset.Role().validity, m_view.Info(0).data_type, m_view.Info(0).item_size, type};
+    ZSMasking masking{};
     if (m_dataset.Role().isMask)
+    {
+        masking = {&m_dataset.Role().validity, m_view.Info(0).data_type, m_view.Info(0).item_size, type};
         conversions.assign(1, {zsStoreMask, &masking});
+    }
     const struct zs_bands bands = m_view.Bands();
     struct zs_error err;
     if (zs_pixels_write(&bands, &window, static_cast<size_t>(GDALGetDataTypeSizeBytes(type)), conversions.data(),
