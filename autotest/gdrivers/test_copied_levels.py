@@ -1,11 +1,13 @@
 """Overviews of a copy that are made of its pixels while they are in memory: those that BuildOverviews() makes of the stored ones."""
 
+import os
+
 import numpy as np
 import pytest
 from osgeo import gdal
 
 from stores import random_values
-from support import assert_same, open_ours, read_all, reads_of
+from support import assert_same, error_of, open_ours, read_all, reads_of
 from writing import UTM, arrays, check_consolidated, copy, files_of, source
 
 CHUNKS = {"CHUNK_SHAPE": 16, "SHARD_SHAPE": 64, "ARRAY_NAME": "v"}
@@ -141,3 +143,22 @@ def test_the_raster_is_not_read_again(tmp_path, how):
     copy(tmp_path / "warm.zarr", raster, OVERVIEWS="2,4,8", **options)
     read = reads_of(lambda: copy(tmp_path / "a.zarr", raster, OVERVIEWS="2,4,8", **options), "rchar")
     assert read < 1024 * 1024  # half of the first level has that much
+
+
+@pytest.mark.parametrize("append", ["NO", "YES"])
+@pytest.mark.parametrize("at", [0.1, 0.5, 0.7, 0.9, 0.999])
+def test_cancelled_copy_keeps_the_former_store(tmp_path, at, append):
+    path = tmp_path / "a.zarr"
+    copy(path, source(values("uint8", (1, 32, 32))), CHUNK_SHAPE=16, ARRAY_NAME="old")
+    before = {name: (path / name).read_bytes() for name in files_of(path)}
+    raster = source(values("uint16", (2, 512, 516)), UTM, "EPSG:32633", 7)
+    options = ["CHUNK_SHAPE=16", "ARRAY_NAME=new", "OVERVIEWS=2,4,8", "APPEND_SUBDATASET=" + append, "NUM_THREADS=1"]
+    driver, seen = gdal.GetDriverByName("ShardedZarr"), []
+
+    def tell(done, *_):
+        seen.append(done)
+        return int(done < at)
+    assert "terminated" in error_of(driver.CreateCopy, str(path), raster, options=options, callback=tell)
+    assert {name: (path / name).read_bytes() for name in files_of(path)} == before
+    assert sorted(os.listdir(path)) == sorted({name.split("/")[0] for name in before}) and os.listdir(tmp_path) == ["a.zarr"]
+    assert seen == sorted(seen)

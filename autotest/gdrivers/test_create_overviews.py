@@ -1,5 +1,6 @@
 """Overviews of what Create() makes: those of a copy, made when the dataset is closed; and what a close that fails or is killed leaves."""
 import os
+import random
 
 import numpy as np
 import pytest
@@ -214,3 +215,42 @@ def test_a_nodata_value_that_bitround_does_not_keep_is_refused_when_it_is_set(tm
     dataset.GetRasterBand(1).Fill(3)
     dataset = None
     assert np.all(open_ours(str(tmp_path / "a.zarr")).ReadAsArray() == 3)
+
+
+CLOSES = """
+import sys
+import numpy as np
+from osgeo import gdal
+gdal.UseExceptions()
+path = sys.argv[1]
+pixels = np.random.default_rng(1).integers(1, 999, (2, 600, 500)).astype("uint16")
+print("ready", flush=True)
+for number in range(1000):
+    dataset = gdal.GetDriverByName("ShardedZarr").Create(path % number if "%" in path else path, 500, 600, 2, gdal.GDT_UInt16,
+                                                         ["CHUNK_SHAPE=32", "SHARD_SHAPE=128", "ARRAY_NAME=v"])
+    dataset.WriteArray(pixels + np.uint16(number % 2))
+    dataset = None
+"""
+
+
+@pytest.mark.parametrize("replacing", [False, True])
+def test_a_close_that_is_killed_leaves_a_raster_with_all_its_overviews_or_none(tmp_path, replacing):
+    pixels = np.random.default_rng(1).integers(1, 999, (2, 600, 500)).astype("uint16")
+    expected = [levels(copy(tmp_path / ("%d.copy" % i), source(pixels + np.uint16(i)), CHUNK_SHAPE=32, OVERVIEWS="AUTO")) for i in range(2)]
+    moments = random.Random(5)
+    for kill in range(8):
+        folder = tmp_path / str(kill)
+        folder.mkdir()
+        if replacing:
+            copy(folder / "a.zarr", source(pixels), CHUNK_SHAPE=32, OVERVIEWS="AUTO", ARRAY_NAME="v")
+        support.killed(moments.uniform(0, 0.5), CLOSES, folder / ("a.zarr" if replacing else "%d.zarr"))
+        stores = sorted(name for name in os.listdir(str(folder)) if not name.startswith("."))
+        last = max(range(len(stores)), key=lambda i: int(stores[i].split(".")[0])) if not replacing and stores else None
+        for i, name in enumerate(stores):
+            found = levels(open_ours(str(folder / name)))
+            parity = 0 if replacing and (found[0] == pixels).all() else 1 if replacing else int(name.split(".")[0]) % 2
+            if replacing or i != last:
+                assert_levels(found, expected[parity], 6)
+            else:  # killed while it was written, or closed: what there is of it is right
+                assert len(found) in (1, 6) and ((found[0] == expected[parity][0]) | (found[0] == 0)).all()
+                assert len(found) == 1 or all((a == b).all() for a, b in zip(found, expected[parity]))

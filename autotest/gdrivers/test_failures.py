@@ -403,3 +403,22 @@ def test_broken_document_is_never_taken_for_an_absent_node(tmp_path, way, broken
         assert not os.path.exists(str(tmp_path / "copy.zarr"))
     if broken == "b":
         assert support.open_array(path, "/a").ReadAsArray().shape == (64, 64)
+
+
+DRIVER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "driver")
+BY_TEXT = re.compile(r"\b(?:strstr|strcasestr|strn?cmp|strn?casecmp|EQUALN?|STARTS_WITH(?:_CI)?|sscanf|find)\s*\("
+                     r"[^;{]*?(?:ErrorMsg\(\)|\bmessage\b(?! \+)|pszErrBuf|strerror)"
+                     r"|\b(?:message|ErrorMsg\(\)\)?)\.r?find\(", re.IGNORECASE)
+ONLY_SAID = {"status.c", "validate.c"}  # what is said is cut or left out by its text; nothing else follows from it
+THE_STATUS = ["http.c: sscanf(result->pszErrBuf"]  # where GDAL's client has it, and nowhere else
+
+
+def test_no_decision_is_made_from_the_text_of_a_message():
+    found = []
+    for folder, _, files in os.walk(DRIVER):
+        for name in sorted(set(files) - ONLY_SAID):
+            if name.endswith((".c", ".cpp", ".h")):
+                with open(os.path.join(folder, name)) as file:
+                    text = file.read()
+                found += ["%s: %s" % (name, " ".join(match.group().split())) for match in BY_TEXT.finditer(text)]
+    assert found == THE_STATUS

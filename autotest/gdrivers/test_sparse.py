@@ -60,3 +60,19 @@ def test_rebuilt_levels_drop_chunks_of_removed_pixels(tmp_path):
         factor = 2 << level
         expected[0, y // factor:, x // factor - 1:(x + width) // factor + 1] = 0
         assert_same(dataset.GetRasterBand(1).GetOverview(level).ReadAsArray()[np.newaxis], expected)
+
+
+def test_a_huge_raster_of_which_little_is_written_has_its_overviews_in_seconds(tmp_path):
+    path, array = str(tmp_path / "a.zarr"), np.random.default_rng(1).integers(1, 256, (1000, 1000)).astype("uint8")
+    dataset = driver().Create(path, 200000, 200000, 1, gdal.GDT_Byte, ["ARRAY_NAME=v", "RESAMPLING=AVERAGE"])
+    dataset.GetRasterBand(1).SetNoDataValue(0)
+    for x, y in ((7000, 9000), (199000, 199000), (100000, 50000)):
+        dataset.GetRasterBand(1).WriteArray(array, x, y)
+    dataset = None  # 40 gigapixels take minutes where nothing is skipped
+    dataset = open_array(path, "/v")
+    band = dataset.GetRasterBand(1)
+    assert band.GetOverviewCount() == 9
+    expected = array.reshape(500, 2, 500, 2).mean((1, 3))
+    for x, y in ((3500, 4500), (99500, 99500), (50000, 25000)):
+        assert np.abs(band.GetOverview(0).ReadAsArray(x, y, 500, 500) - expected).max() <= 0.5
+    assert band.GetOverview(8).ReadAsArray().any() and not band.GetOverview(0).ReadAsArray(20000, 20000, 3000, 3000).any()

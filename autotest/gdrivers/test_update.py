@@ -269,3 +269,14 @@ def test_integers_with_the_unsigned_attribute_read_unsigned_and_keep_it(tmp_path
     array = array.OpenMDArray(array.GetMDArrayNames()[0])
     assert_same(array.ReadAsArray(), unsigned[::-1])
     assert array.GetNoDataValueAsDouble() == nodata - 1
+
+
+def test_statistics_in_update_mode_go_to_the_store(scene):
+    path, array = scene
+    dataset = gdal.Open(path, gdal.GA_Update)
+    dataset.GetRasterBand(1).ComputeStatistics(False)
+    dataset = None
+    again = open_ours(path)
+    found = again.GetRasterBand(1).GetMetadata()
+    assert float(found["STATISTICS_MAXIMUM"]) == array.max()
+    assert not os.path.exists(path + ".aux.xml") and not os.path.exists(path + "/zarr.json.aux.xml")

@@ -499,3 +499,21 @@ def test_many_processes_lose_nothing_beside_kills_and_lost_answers(s3, tmp_path)
     counts = writers.run(s3.host, "bucket", processes=4, seconds=8, latency=0.005, lose=0.02, kill=2.5, seed=7, folder=str(tmp_path))
     assert counts["lost"] == [] and [line for line in counts["reader"] if line.startswith("back")] == [], counts
     assert counts["pixels"] > 20 and counts["conflicts"] > 0 and counts["killed"] > 0, counts
+
+
+def test_attributes_of_two_concurrent_writers_are_both_stored(s3, meets):
+    made()
+    ours = update()
+    ours.SetMetadataItem("ours", "1")
+
+    def other():
+        theirs = update()
+        theirs.SetMetadataItem("theirs", "2")
+        theirs.FlushCache()
+    done = meets("v/zarr.json", other)
+    ours.FlushCache()
+    ours = None
+    assert done
+    gdal.VSICurlClearCache()
+    for name in (NAME, PATH):  # the array's own document, and the consolidated metadata
+        assert {key: value for key, value in gdal.OpenEx(name).GetMetadata().items() if key.endswith("s")} == {"ours": "1", "theirs": "2"}

@@ -31,7 +31,7 @@ array 5564
 shard 1757
 icechunk 1816
 codec 4462
-zarr 7051
+zarr 7052
 store 5221
 base 1736
 END

@@ -45,6 +45,16 @@ static enum zs_status move_nodes(struct zs_hierarchy *hierarchy, const char *fro
     return status;
 }
 
+static enum zs_status put_document(const struct zs_hierarchy *now, const struct zs_node *node, struct zs_error *err)
+{
+    char *text = NULL;
+    enum zs_status status = zs_document_print(now->store, node->path, node->document, &text, err);
+    if (status == ZS_OK)
+        status = zs_document_put_text(now->store, node->path, NULL, text, err);
+    free(text);
+    return status;
+}
+
 /* Puts the documents of the groups above a path that have consolidated metadata, without these: readers must not take
  * moved chunks for absent ones. *has_root: the root had some. */
 static enum zs_status unlist(struct zs_hierarchy *now, const char *path, bool *has_root, struct zs_error *err)
@@ -56,13 +66,9 @@ static enum zs_status unlist(struct zs_hierarchy *now, const char *path, bool *h
         const struct zs_node *node = NULL;
         status = zs_hierarchy_node(now, group, &node, err);
         if (status == ZS_OK && zs_json_get(node->document, "consolidated_metadata") != NULL) {
-            char *text = NULL;
             *has_root = group[0] == '\0';
             zs_json_remove(node->document, "consolidated_metadata");
-            status = zs_document_print(now->store, group, node->document, &text, err);
-            if (status == ZS_OK)
-                status = zs_document_put_text(now->store, group, NULL, text, err);
-            free(text);
+            status = put_document(now, node, err);
         }
         char *above = zs_path_parent(group);
         free(group);
@@ -75,13 +81,8 @@ static enum zs_status unlist(struct zs_hierarchy *now, const char *path, bool *h
 /* Consolidates the metadata of the root anew. */
 static enum zs_status list_again(struct zs_hierarchy *now, struct zs_error *err)
 {
-    char *text = NULL;
     ZS_TRY(zs_root_consolidate(now, err));
-    enum zs_status status = zs_document_print(now->store, "", zs_hierarchy_known(now, "")->document, &text, err);
-    if (status == ZS_OK)
-        status = zs_document_put_text(now->store, "", NULL, text, err);
-    free(text);
-    return status;
+    return put_document(now, zs_hierarchy_known(now, ""), err);
 }
 
 /* Renames a node in the store, as it is `now`, whose lock is held where there is one. A process that is killed
