@@ -232,7 +232,8 @@ static int compare_entries(const void *a, const void *b)
 static enum zs_status make_runs(struct job *j, struct zs_error *err)
 {
     uint64_t spare = MOST_UNWANTED * (uint64_t)j->entry_count;
-    qsort(j->entries, j->entry_count, sizeof *j->entries, compare_entries);
+    if (j->entry_count > 0)
+        qsort(j->entries, j->entry_count, sizeof *j->entries, compare_entries);
     j->cells = 0;
     for (size_t i = 0; i < j->entry_count; i++) {
         const uint64_t index = j->entries[i].index;
