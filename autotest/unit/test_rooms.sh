@@ -25,7 +25,7 @@ while read -r room most; do
 done <<END
 gdal 16026
 validate 1219
-raster 4993
+raster 4994
 geo 8224
 array 5564
 shard 1757
