@@ -1,16 +1,14 @@
 /*
  * check.h: all that a unit test needs.
  *
- *     static void test_empty_inner_chunk_reads_as_fill_value(void)
+ *     TEST(test_empty_inner_chunk_reads_as_fill_value)
  *     {
  *         CHECK(zs_thing_open(&thing) == ZS_OK);
  *         CHECK_EQ_U64(thing.size, 12);
  *     }
- *     int main(void)
- *     {
- *         RUN(test_empty_inner_chunk_reads_as_fill_value);
- *         return check_result();
- *     }
+ *
+ * main() runs all tests of the file in their order. A file that has something to do around them defines CHECK_OWN_MAIN,
+ * and calls check_all() in a main() of its own.
  *
  * A failed check prints file, line and both values, is counted, and the test goes on; it gives false, so that what
  * makes no sense without it can be left: if (!CHECK(array)) return. Checks may be made from any thread. They stay in
@@ -39,11 +37,40 @@ static const char *check_running = "main";
 #define CHECK_CONTAINS(text, part) \
     check_contains((text), (part), #text, __FILE__, __LINE__) /* an error names something */
 
-#define RUN(test)              \
-    do {                       \
-        check_running = #test; \
-        test();                \
-    } while (0)
+struct check_test {
+    const char *name;
+    int line;
+    void (*run)(void);
+    struct check_test *next;
+};
+
+static struct check_test *check_tests; /* by their lines: constructors run in any order */
+
+#define TEST(test)                                                            \
+    static void test(void);                                                   \
+    __attribute__((constructor)) static void add_##test(void)                 \
+    {                                                                         \
+        static struct check_test row = {.name = #test, .line = __LINE__, test}; \
+        check_add(&row);                                                      \
+    }                                                                         \
+    static void test(void)
+
+static inline void check_add(struct check_test *test)
+{
+    struct check_test **at = &check_tests;
+    while (*at != NULL && (*at)->line < test->line)
+        at = &(*at)->next;
+    test->next = *at;
+    *at = test;
+}
+
+static inline void check_all(void)
+{
+    for (const struct check_test *test = check_tests; test != NULL; test = test->next) {
+        check_running = test->name;
+        test->run();
+    }
+}
 
 static inline int check_result(void)
 {
@@ -126,5 +153,13 @@ static inline bool check_contains(const char *text, const char *part, const char
     fprintf(stderr, "%s is \"%s\", without \"%s\"\n", what, text ? text : "(NULL)", part);
     return false;
 }
+
+#ifndef CHECK_OWN_MAIN
+int main(void)
+{
+    check_all();
+    return check_result();
+}
+#endif
 
 #endif

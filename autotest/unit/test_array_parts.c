@@ -114,7 +114,7 @@ static bool is_here(const char *codecs)
            (strstr(codecs, "'zstd'") == NULL || zs_codec_find("zstd", &codec, &err) == ZS_OK);
 }
 
-static void test_small_windows_of_any_layout_read_as_written(void)
+TEST(test_small_windows_of_any_layout_read_as_written)
 {
     uint64_t rng = 1;
     for (size_t l = 0; l < 2 * LAYOUTS; l++) {
@@ -149,7 +149,7 @@ static void costs(struct deep *d, const uint64_t *start, const uint64_t *count, 
         fprintf(stderr, "%llu bytes\n", (unsigned long long)d->store.bytes_read);
 }
 
-static void test_only_needed_pages_of_raw_chunks_are_read(void)
+TEST(test_only_needed_pages_of_raw_chunks_are_read)
 {
     struct deep d;
     open_deep(&d, "[60,96,96]", SHARD(LITTLE), false, true);
@@ -161,7 +161,7 @@ static void test_only_needed_pages_of_raw_chunks_are_read(void)
     close_deep(&d);
 }
 
-static void test_blosc_block_table_is_read_once_and_only_needed_blocks(void)
+TEST(test_blosc_block_table_is_read_once_and_only_needed_blocks)
 {
     struct deep d;
     if (!is_here(SHARD(BLOCKS)))
@@ -175,7 +175,7 @@ static void test_blosc_block_table_is_read_once_and_only_needed_blocks(void)
     close_deep(&d);
 }
 
-static void test_unsharded_chunk_is_read_in_parts(void)
+TEST(test_unsharded_chunk_is_read_in_parts)
 {
     for (int remote = 0; remote < 2; remote++) {
         struct deep d;
@@ -192,7 +192,7 @@ static void test_unsharded_chunk_is_read_in_parts(void)
     }
 }
 
-static void test_replaced_shard_is_read_by_its_own_block_table(void)
+TEST(test_replaced_shard_is_read_by_its_own_block_table)
 {
     struct deep d;
     struct zs_error err;
@@ -214,7 +214,7 @@ static void test_replaced_shard_is_read_by_its_own_block_table(void)
     close_deep(&d);
 }
 
-static void test_any_failing_call_is_an_error_and_the_next_read_succeeds(void)
+TEST(test_any_failing_call_is_an_error_and_the_next_read_succeeds)
 {
     for (size_t l = 0; l < LAYOUTS; l++) {
         struct deep d;
@@ -240,15 +240,4 @@ static void test_any_failing_call_is_an_error_and_the_next_read_succeeds(void)
         }
         close_deep(&d);
     }
-}
-
-int main(void)
-{
-    RUN(test_small_windows_of_any_layout_read_as_written);
-    RUN(test_only_needed_pages_of_raw_chunks_are_read);
-    RUN(test_blosc_block_table_is_read_once_and_only_needed_blocks);
-    RUN(test_unsharded_chunk_is_read_in_parts);
-    RUN(test_replaced_shard_is_read_by_its_own_block_table);
-    RUN(test_any_failing_call_is_an_error_and_the_next_read_succeeds);
-    return check_result();
 }

@@ -62,7 +62,7 @@ static void read_dense(const struct oracle *o, struct zs_array *a, uint64_t *rng
     free(out);
 }
 
-static void test_random_arrays_read_as_the_oracle_wrote_them(void)
+TEST(test_random_arrays_read_as_the_oracle_wrote_them)
 {
     for (uint64_t seed = 1; seed <= 400; seed++) {
         struct oracle o;
@@ -108,7 +108,7 @@ static void oracle_of_larger_chunks(struct oracle *o, uint64_t seed)
         o->model[i] = (uint16_t)rng_next(&o->seed);
 }
 
-static void test_parts_of_chunks_beyond_the_cache_read_as_the_oracle_wrote_them(void)
+TEST(test_parts_of_chunks_beyond_the_cache_read_as_the_oracle_wrote_them)
 {
     for (uint64_t seed = 1; seed <= 60; seed++) {
         struct oracle o;
@@ -178,7 +178,7 @@ static enum zs_status read_all(struct zs_array *a, unsigned char *out, struct zs
     return zs_array_read(a, start, count, out, err);
 }
 
-static void test_empty_chunks_and_absent_shards_read_as_the_fill_value(void)
+TEST(test_empty_chunks_and_absent_shards_read_as_the_fill_value)
 {
     struct zs_error err;
     unsigned char out[36];
@@ -191,7 +191,7 @@ static void test_empty_chunks_and_absent_shards_read_as_the_fill_value(void)
     zs_buffer_free(&b);
 }
 
-static void test_windows_outside_are_refused_and_empty_windows_read_nothing(void)
+TEST(test_windows_outside_are_refused_and_empty_windows_read_nothing)
 {
     struct zs_error err;
     unsigned char out[36];
@@ -214,7 +214,7 @@ struct wrong {
     const char *words[3];
 };
 
-static void test_errors_in_a_shard_name_object_and_chunk(void)
+TEST(test_errors_in_a_shard_name_object_and_chunk)
 {
     static const struct wrong cases[] = {
         {{0, 4, 4, 4, 8, 4, 12, 5}, "abcdefghijklmnop", "", "", {"[1,1]", "entry 3", "offset 12 and size 5"}},
@@ -249,7 +249,7 @@ static void test_errors_in_a_shard_name_object_and_chunk(void)
     }
 }
 
-static void test_a_shard_cut_anywhere_is_an_error(void)
+TEST(test_a_shard_cut_anywhere_is_an_error)
 {
     struct zs_buffer b = shard_of((uint64_t[]){0, 4, 4, 4, 8, 4, 12, 4}, "abcdefghijklmnop");
     for (int remote = 0; remote < 2; remote++)
@@ -266,7 +266,7 @@ static void test_a_shard_cut_anywhere_is_an_error(void)
     zs_buffer_free(&b);
 }
 
-static void test_an_unsharded_object_of_the_wrong_size_is_an_error(void)
+TEST(test_an_unsharded_object_of_the_wrong_size_is_an_error)
 {
     struct zs_error err;
     unsigned char out[36];
@@ -285,16 +285,4 @@ static void test_an_unsharded_object_of_the_wrong_size_is_an_error(void)
     zs_array_close(a);
     zs_node_free(node);
     zs_store_free(store);
-}
-
-int main(void)
-{
-    RUN(test_random_arrays_read_as_the_oracle_wrote_them);
-    RUN(test_parts_of_chunks_beyond_the_cache_read_as_the_oracle_wrote_them);
-    RUN(test_empty_chunks_and_absent_shards_read_as_the_fill_value);
-    RUN(test_windows_outside_are_refused_and_empty_windows_read_nothing);
-    RUN(test_errors_in_a_shard_name_object_and_chunk);
-    RUN(test_a_shard_cut_anywhere_is_an_error);
-    RUN(test_an_unsharded_object_of_the_wrong_size_is_an_error);
-    return check_result();
 }

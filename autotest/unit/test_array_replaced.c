@@ -63,7 +63,7 @@ static enum zs_status read_at(struct open_array *o, uint64_t start, uint64_t cou
     return zs_array_read(o->array, &start, &count, out, err);
 }
 
-static void test_a_shard_replaced_between_index_and_data_is_read_anew(void)
+TEST(test_a_shard_replaced_between_index_and_data_is_read_anew)
 {
     struct zs_error err = {""};
     struct open_array o;
@@ -85,7 +85,7 @@ static void test_a_shard_replaced_between_index_and_data_is_read_anew(void)
     close_array(&o);
 }
 
-static void test_a_read_that_finds_the_shard_replaced_is_tried_again_a_few_times(void)
+TEST(test_a_read_that_finds_the_shard_replaced_is_tried_again_a_few_times)
 {
     for (int times = 0; times < 13; times++) {
         struct zs_error err = {""};
@@ -141,7 +141,7 @@ static void open_nested(struct open_array *o)
     o->array = open_node(&o->faults.base, o->node, 1, 0);
 }
 
-static void test_a_nested_shard_replaced_between_its_indexes_is_read_anew(void)
+TEST(test_a_nested_shard_replaced_between_its_indexes_is_read_anew)
 {
     for (int removed = 0; removed < 2; removed++) {
         struct zs_error err = {""};
@@ -165,7 +165,7 @@ static void test_a_nested_shard_replaced_between_its_indexes_is_read_anew(void)
     }
 }
 
-static void test_an_index_is_never_used_with_the_bytes_of_another_version(void)
+TEST(test_an_index_is_never_used_with_the_bytes_of_another_version)
 {
     struct zs_error err = {""};
     struct open_array o;
@@ -182,13 +182,4 @@ static void test_an_index_is_never_used_with_the_bytes_of_another_version(void)
     CHECK(read_at(&o, 0, 16, out, &err) == ZS_OK);
     CHECK_EQ_STR(out, "AAAABBBBCCCCDDDD");
     close_array(&o);
-}
-
-int main(void)
-{
-    RUN(test_a_shard_replaced_between_index_and_data_is_read_anew);
-    RUN(test_a_read_that_finds_the_shard_replaced_is_tried_again_a_few_times);
-    RUN(test_a_nested_shard_replaced_between_its_indexes_is_read_anew);
-    RUN(test_an_index_is_never_used_with_the_bytes_of_another_version);
-    return check_result();
 }

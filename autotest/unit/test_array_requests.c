@@ -67,7 +67,7 @@ static void read_costs(struct counted *c, uint64_t y, uint64_t x, uint64_t h, ui
 
 #define CHUNKS_8 "[{'name':'sharding_indexed','configuration':{'chunk_shape':[8,8],'codecs':['bytes']}}]"
 
-static void test_a_shard_costs_its_index_once_and_its_chunks_together(void)
+TEST(test_a_shard_costs_its_index_once_and_its_chunks_together)
 {
     struct counted c;
     open_counted(&c, CHUNKS_8, false);
@@ -77,7 +77,7 @@ static void test_a_shard_costs_its_index_once_and_its_chunks_together(void)
     close_counted(&c);
 }
 
-static void test_rest_of_a_partly_used_chunk_needs_no_request(void)
+TEST(test_rest_of_a_partly_used_chunk_needs_no_request)
 {
     struct counted c;
     open_counted(&c, "[{'name':'sharding_indexed','configuration':{'chunk_shape':[8,8],'codecs':['bytes','gzip']}}]",
@@ -90,7 +90,7 @@ static void test_rest_of_a_partly_used_chunk_needs_no_request(void)
     close_counted(&c);
 }
 
-static void test_an_absent_shard_is_asked_for_once(void)
+TEST(test_an_absent_shard_is_asked_for_once)
 {
     struct zs_error err;
     struct counted c;
@@ -115,7 +115,7 @@ static void *read_all(void *ctx)
     return NULL;
 }
 
-static void test_eight_threads_ask_for_each_index_or_whole_shard_once(void)
+TEST(test_eight_threads_ask_for_each_index_or_whole_shard_once)
 {
     for (int round = 0; round < 40; round++) {
         struct counted c;
@@ -133,7 +133,7 @@ static void test_eight_threads_ask_for_each_index_or_whole_shard_once(void)
     }
 }
 
-static void test_a_nested_shard_is_read_in_part(void)
+TEST(test_a_nested_shard_is_read_in_part)
 {
     struct counted c;
     open_counted(
@@ -166,7 +166,7 @@ static void read_lines_costs(struct counted *c, uint64_t first, uint64_t bands, 
     CHECK_EQ_I64(c->reads, reads);
 }
 
-static void test_lines_of_a_row_of_chunks_that_does_not_fit_the_cache_come_many_at_a_time(void)
+TEST(test_lines_of_a_row_of_chunks_that_does_not_fit_the_cache_come_many_at_a_time)
 {
     struct zs_error err;
     struct counted c = {.memory = memory_store(), .node = array_node("[6,64,512]", "[6,64,64]", "uint16", "0", DEEP)};
@@ -196,7 +196,7 @@ static void test_lines_of_a_row_of_chunks_that_does_not_fit_the_cache_come_many_
 #define MANY "[{'name':'sharding_indexed','configuration':{'chunk_shape':[1,1],'codecs':['bytes']}}]"
 
 /* 16 shards of 2^18 chunks: too many for one plan. */
-static void test_absent_shards_of_many_chunks_are_asked_for_once(void)
+TEST(test_absent_shards_of_many_chunks_are_asked_for_once)
 {
     struct zs_error err;
     struct counted c = {.memory = memory_store(), .node = array_node("[2048,2048]", "[512,512]", "uint8", "5", MANY)};
@@ -221,7 +221,7 @@ static void test_absent_shards_of_many_chunks_are_asked_for_once(void)
 }
 
 /* 16 x 16 shards in one of which are ones; others may write the last one meanwhile. */
-static void test_a_list_of_shards_counts_for_some_time_only(void)
+TEST(test_a_list_of_shards_counts_for_some_time_only)
 {
     struct zs_error err;
     unsigned char ones[32 * 32], out[512 * 512] = {0}, *last = out + 480 * 512 + 480;
@@ -247,17 +247,4 @@ static void test_a_list_of_shards_counts_for_some_time_only(void)
     CHECK(memcmp(out, ones, sizeof ones) == 0);
     zs_array_close(writer);
     close_counted(&c);
-}
-
-int main(void)
-{
-    RUN(test_a_shard_costs_its_index_once_and_its_chunks_together);
-    RUN(test_rest_of_a_partly_used_chunk_needs_no_request);
-    RUN(test_an_absent_shard_is_asked_for_once);
-    RUN(test_eight_threads_ask_for_each_index_or_whole_shard_once);
-    RUN(test_a_nested_shard_is_read_in_part);
-    RUN(test_absent_shards_of_many_chunks_are_asked_for_once);
-    RUN(test_a_list_of_shards_counts_for_some_time_only);
-    RUN(test_lines_of_a_row_of_chunks_that_does_not_fit_the_cache_come_many_at_a_time);
-    return check_result();
 }

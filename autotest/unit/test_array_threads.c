@@ -46,7 +46,7 @@ static void run_threads(struct shared *s, int n, void *(*fn)(void *))
     (void)pthread_barrier_destroy(&s->start);
 }
 
-static void test_eight_threads_read_the_same_as_one(void)
+TEST(test_eight_threads_read_the_same_as_one)
 {
     for (uint64_t seed = 1; seed <= 30; seed++) {
         struct oracle o;
@@ -141,17 +141,10 @@ static void read_while_writing(const char *codecs)
     zs_store_free(store);
 }
 
-static void test_readers_beside_a_writer_see_whole_writes_and_never_go_back(void)
+TEST(test_readers_beside_a_writer_see_whole_writes_and_never_go_back)
 {
     read_while_writing(
         "[{'name':'sharding_indexed','configuration':{'chunk_shape':[4,4],'codecs':['bytes','crc32c']}}]");
     read_while_writing(
         "[{'name':'sharding_indexed','configuration':{'chunk_shape':[4,4],'codecs':['bytes']}},'crc32c']");
-}
-
-int main(void)
-{
-    RUN(test_eight_threads_read_the_same_as_one);
-    RUN(test_readers_beside_a_writer_see_whole_writes_and_never_go_back);
-    return check_result();
 }

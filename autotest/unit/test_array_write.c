@@ -173,7 +173,7 @@ static void random_operations(const struct layout *l, uint64_t seed)
     free(model);
 }
 
-static void test_random_writes_are_what_is_read(void)
+TEST(test_random_writes_are_what_is_read)
 {
     for (int l = 0; l < LAYOUTS; l++)
         for (uint64_t seed = 1; seed <= 12; seed++)
@@ -224,7 +224,7 @@ static void flush(struct small *s)
 
 #define PLAIN SHARDS("[4]", "['bytes']", "") "]"
 
-static void test_a_shard_appears_when_all_its_chunks_came_and_others_at_flush(void)
+TEST(test_a_shard_appears_when_all_its_chunks_came_and_others_at_flush)
 {
     struct small s = small_of(PLAIN, 0);
     put(&s, 0, "aaaabbbbccccdddd");
@@ -257,7 +257,7 @@ static void expect_object(struct small *s, const char *key, const char *body, ui
     zs_buffer_free(&found);
 }
 
-static void test_chunks_of_nothing_but_fill_are_not_stored(void)
+TEST(test_chunks_of_nothing_but_fill_are_not_stored)
 {
     struct small s = small_of(PLAIN, 0);
     put(&s, 0, "aaaa....ccccdddd");
@@ -275,7 +275,7 @@ static void test_chunks_of_nothing_but_fill_are_not_stored(void)
     small_free(&s);
 }
 
-static void test_published_chunks_of_a_new_array_are_kept(void)
+TEST(test_published_chunks_of_a_new_array_are_kept)
 {
     struct small s = small_of(PLAIN, 0);
     zs_array_set_new(s.array, ZS_ORDER_ROW_MAJOR);
@@ -292,7 +292,7 @@ static void test_published_chunks_of_a_new_array_are_kept(void)
 }
 
 /* Of chunks that are objects, in a store whose listings prove what is not there. */
-static void test_chunks_of_a_new_array_are_read_before_its_document_is_there(void)
+TEST(test_chunks_of_a_new_array_are_read_before_its_document_is_there)
 {
     struct zs_error err;
     char out[33] = "";
@@ -305,7 +305,7 @@ static void test_chunks_of_a_new_array_are_read_before_its_document_is_there(voi
     small_free(&s);
 }
 
-static void test_neighbours_of_a_changed_chunk_stay_byte_for_byte(void)
+TEST(test_neighbours_of_a_changed_chunk_stay_byte_for_byte)
 {
     /* Members that our gzip would not write; the second is not even gzip, and nobody looks. */
     static const char foreign[] = "gzip of another!not gzip at all!";
@@ -334,7 +334,7 @@ static void test_neighbours_of_a_changed_chunk_stay_byte_for_byte(void)
     small_free(&s);
 }
 
-static void test_more_shards_than_may_be_open_are_all_written(void)
+TEST(test_more_shards_than_may_be_open_are_all_written)
 {
     enum { SHARD_COUNT = 600 };
     struct zs_error err;
@@ -360,7 +360,7 @@ static void test_more_shards_than_may_be_open_are_all_written(void)
     }
 }
 
-static void test_wrong_requests_are_refused(void)
+TEST(test_wrong_requests_are_refused)
 {
     struct zs_error err = {""};
     struct small s = small_of(PLAIN, 0);
@@ -418,14 +418,14 @@ static void random_writers(const struct layout *l, uint64_t seed)
     free(model);
 }
 
-static void test_several_writers_of_one_chunk_lose_no_element(void)
+TEST(test_several_writers_of_one_chunk_lose_no_element)
 {
     for (int l = 0; l < LAYOUTS; l++)
         for (uint64_t seed = 1; seed <= 30; seed++)
             random_writers(&layouts[l], seed);
 }
 
-static void test_a_chunk_that_was_put_whole_wins_and_its_neighbours_stay(void)
+TEST(test_a_chunk_that_was_put_whole_wins_and_its_neighbours_stay)
 {
     struct zs_error err;
     struct small s = small_of(PLAIN, 0);
@@ -442,7 +442,7 @@ static void test_a_chunk_that_was_put_whole_wins_and_its_neighbours_stay(void)
     small_free(&s);
 }
 
-static void test_shard_removed_or_created_by_another_writer_is_merged(void)
+TEST(test_shard_removed_or_created_by_another_writer_is_merged)
 {
     struct zs_error err;
     struct small s = small_of(PLAIN, 0);
@@ -467,7 +467,7 @@ static void test_shard_removed_or_created_by_another_writer_is_merged(void)
 #define NESTED SHARDS("[8]", SHARDS("[4]", "['bytes']", "") "]", "") "]"
 
 /* An inner shard that nobody could decode: it is copied, not looked into. */
-static void test_unchanged_inner_shard_is_not_read(void)
+TEST(test_unchanged_inner_shard_is_not_read)
 {
     struct zs_error err;
     struct small s = small_of(NESTED, 0);
@@ -491,7 +491,7 @@ static void test_unchanged_inner_shard_is_not_read(void)
 }
 
 /* An outer shard of 64 GiB decoded, of which nothing is stored: what is held is the chunk. */
-static void test_a_pixel_in_a_huge_nested_shard_needs_no_memory_for_the_rest(void)
+TEST(test_a_pixel_in_a_huge_nested_shard_needs_no_memory_for_the_rest)
 {
     static const char *const codecs[] = {
         SHARDS("[4096,4096]", SHARDS("[256,256]", "['bytes','gzip']", "") "]", "") "]",
@@ -535,7 +535,7 @@ static struct zs_array *with_dirty_chunks(struct zs_store *store, const struct z
     return a;
 }
 
-static void test_pending_chunks_of_all_arrays_count_in_the_process_budget(void)
+TEST(test_pending_chunks_of_all_arrays_count_in_the_process_budget)
 {
     struct zs_error err;
     struct zs_store *store = memory_store();
@@ -558,23 +558,4 @@ static void test_pending_chunks_of_all_arrays_count_in_the_process_budget(void)
     zs_budget_set((uint64_t)64 << 20);
     zs_node_free(node);
     zs_store_free(store);
-}
-
-int main(void)
-{
-    RUN(test_random_writes_are_what_is_read);
-    RUN(test_a_shard_appears_when_all_its_chunks_came_and_others_at_flush);
-    RUN(test_chunks_of_nothing_but_fill_are_not_stored);
-    RUN(test_published_chunks_of_a_new_array_are_kept);
-    RUN(test_chunks_of_a_new_array_are_read_before_its_document_is_there);
-    RUN(test_neighbours_of_a_changed_chunk_stay_byte_for_byte);
-    RUN(test_more_shards_than_may_be_open_are_all_written);
-    RUN(test_wrong_requests_are_refused);
-    RUN(test_several_writers_of_one_chunk_lose_no_element);
-    RUN(test_a_chunk_that_was_put_whole_wins_and_its_neighbours_stay);
-    RUN(test_shard_removed_or_created_by_another_writer_is_merged);
-    RUN(test_unchanged_inner_shard_is_not_read);
-    RUN(test_a_pixel_in_a_huge_nested_shard_needs_no_memory_for_the_rest);
-    RUN(test_pending_chunks_of_all_arrays_count_in_the_process_budget);
-    return check_result();
 }

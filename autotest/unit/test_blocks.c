@@ -92,7 +92,7 @@ static char *random_configuration(uint64_t *rng)
                      blocksizes[rng_below(rng, 7)]);
 }
 
-static void test_blocks_equal_the_decoded_chunk(void)
+TEST(test_blocks_equal_the_decoded_chunk)
 {
     uint64_t rng = 11;
     struct zs_error err = {""};
@@ -138,7 +138,7 @@ static void test_blocks_equal_the_decoded_chunk(void)
     zs_scratch_release(scratch);
 }
 
-static void test_a_frame_from_before_the_flag_of_splits_is_split_by_its_sizes(void)
+TEST(test_a_frame_from_before_the_flag_of_splits_is_split_by_its_sizes)
 {
     uint64_t rng = 5;
     struct zs_error err;
@@ -164,7 +164,7 @@ static void test_a_frame_from_before_the_flag_of_splits_is_split_by_its_sizes(vo
     free(out);
 }
 
-static void test_blocks_may_stand_in_any_order(void)
+TEST(test_blocks_may_stand_in_any_order)
 {
     uint64_t rng = 6;
     struct zs_error err;
@@ -215,7 +215,7 @@ static size_t blocks_after(const struct zs_stage *s, const struct zs_buffer *fra
     return count;
 }
 
-static void test_frame_with_an_invalid_header_or_offset_is_decoded_whole(void)
+TEST(test_frame_with_an_invalid_header_or_offset_is_decoded_whole)
 {
     uint64_t rng = 7;
     struct zs_error err;
@@ -247,13 +247,4 @@ static void test_frame_with_an_invalid_header_or_offset_is_decoded_whole(void)
     zs_buffer_free(&frame);
     zs_scratch_release(scratch);
     free(data);
-}
-
-int main(void)
-{
-    RUN(test_blocks_equal_the_decoded_chunk);
-    RUN(test_a_frame_from_before_the_flag_of_splits_is_split_by_its_sizes);
-    RUN(test_blocks_may_stand_in_any_order);
-    RUN(test_frame_with_an_invalid_header_or_offset_is_decoded_whole);
-    return check_result();
 }

@@ -46,7 +46,7 @@ static bool holds(struct zs_cache *c, uint64_t id)
     return true;
 }
 
-static void test_budget_evicts_what_was_not_used_longest(void)
+TEST(test_budget_evicts_what_was_not_used_longest)
 {
     struct zs_cache *c = zs_cache_create(100, destroy);
     for (uint64_t i = 0; i < 10; i++)
@@ -70,7 +70,7 @@ static struct zs_cache *sharing(uint64_t own, uint64_t asked)
     return c;
 }
 
-static void test_caches_share_the_budget_of_the_process(void)
+TEST(test_caches_share_the_budget_of_the_process)
 {
     zs_budget_set(100);
     struct zs_cache *c = sharing(UINT64_MAX, 0), *d = sharing(UINT64_MAX, 0), *capped = sharing(20, 0);
@@ -96,7 +96,7 @@ static void test_caches_share_the_budget_of_the_process(void)
     CHECK_EQ_I64(alive, 0);
 }
 
-static void test_memory_taken_from_the_budget_evicts_cache_entries(void)
+TEST(test_memory_taken_from_the_budget_evicts_cache_entries)
 {
     zs_budget_set(100);
     struct zs_cache *c = sharing(UINT64_MAX, 0);
@@ -117,7 +117,7 @@ static void test_memory_taken_from_the_budget_evicts_cache_entries(void)
     CHECK_EQ_U64(zs_budget_used(), 0);
 }
 
-static void test_pinned_values_outlive_the_budget(void)
+TEST(test_pinned_values_outlive_the_budget)
 {
     struct zs_cache *c = zs_cache_create(10, destroy);
     struct zs_cache_entry *e[5];
@@ -188,12 +188,12 @@ static void load_from_8_threads(int abandons)
     CHECK_EQ_I64(alive, 0);
 }
 
-static void test_eight_threads_load_once(void)
+TEST(test_eight_threads_load_once)
 {
     load_from_8_threads(0);
 }
 
-static void test_abandon_wakes_waiting_threads_and_one_of_them_loads(void)
+TEST(test_abandon_wakes_waiting_threads_and_one_of_them_loads)
 {
     load_from_8_threads(3);
 }
@@ -216,7 +216,7 @@ static void *use_until_the_end(void *arg)
     return NULL;
 }
 
-static void test_a_child_forked_beside_other_threads_waits_for_none_of_them(void)
+TEST(test_a_child_forked_beside_other_threads_waits_for_none_of_them)
 {
     struct beside_forks b = {.cache = zs_cache_create(60, destroy)};
     pthread_t threads[3];
@@ -247,16 +247,4 @@ static void test_a_child_forked_beside_other_threads_waits_for_none_of_them(void
     zs_cache_free(b.cache);
     zs_budget_set(ZS_USUAL_BUDGET_BYTES);
     CHECK_EQ_I64(alive, 0);
-}
-
-int main(void)
-{
-    RUN(test_budget_evicts_what_was_not_used_longest);
-    RUN(test_caches_share_the_budget_of_the_process);
-    RUN(test_memory_taken_from_the_budget_evicts_cache_entries);
-    RUN(test_pinned_values_outlive_the_budget);
-    RUN(test_eight_threads_load_once);
-    RUN(test_abandon_wakes_waiting_threads_and_one_of_them_loads);
-    RUN(test_a_child_forked_beside_other_threads_waits_for_none_of_them);
-    return check_result();
 }

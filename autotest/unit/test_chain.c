@@ -37,7 +37,7 @@ static struct compiled compile(const char *codecs)
     return compile_of(3, (uint64_t[]){8, 12, 20}, ZS_UINT16, codecs);
 }
 
-static void test_innermost_chunk_round_trips_in_either_byte_order_and_every_type(void)
+TEST(test_innermost_chunk_round_trips_in_either_byte_order_and_every_type)
 {
     static const enum zs_data_type types[] = {ZS_UINT8, ZS_INT16, ZS_FLOAT32, ZS_FLOAT64, ZS_COMPLEX64, ZS_COMPLEX128};
     for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
@@ -69,7 +69,7 @@ static void test_innermost_chunk_round_trips_in_either_byte_order_and_every_type
         }
 }
 
-static void test_byte_swap_keeps_a_trailing_partial_unit(void)
+TEST(test_byte_swap_keeps_a_trailing_partial_unit)
 {
     unsigned char b[20];
     for (size_t unit = 1; unit <= 16; unit++) {
@@ -86,7 +86,7 @@ struct refusal {
     const char *codecs, *name, *words;
 };
 
-static void test_invalid_codec_chains_are_refused_by_name(void)
+TEST(test_invalid_codec_chains_are_refused_by_name)
 {
     static const struct refusal cases[] = {
         {ZS_INVALID, "[]", "codecs", "at least one"},
@@ -146,7 +146,7 @@ static void test_invalid_codec_chains_are_refused_by_name(void)
     }
 }
 
-static void test_shards_nested_too_deep_are_refused(void)
+TEST(test_shards_nested_too_deep_are_refused)
 {
     char *text = zs_strdup("['bytes']");
     for (int depth = 1; depth <= 12; depth++) {
@@ -160,13 +160,4 @@ static void test_shards_nested_too_deep_are_refused(void)
         done(&c);
     }
     free(text);
-}
-
-int main(void)
-{
-    RUN(test_innermost_chunk_round_trips_in_either_byte_order_and_every_type);
-    RUN(test_byte_swap_keeps_a_trailing_partial_unit);
-    RUN(test_invalid_codec_chains_are_refused_by_name);
-    RUN(test_shards_nested_too_deep_are_refused);
-    return check_result();
 }

@@ -131,7 +131,7 @@ static void round_trip(const struct zs_stage *chain, int count, const unsigned c
     zs_scratch_release(scratch);
 }
 
-static void test_every_codec_and_chain_of_two_and_three_round_trips(void)
+TEST(test_every_codec_and_chain_of_two_and_three_round_trips)
 {
     uint64_t rng = 21;
     struct zs_stage chain[3] = {{0}};
@@ -159,7 +159,7 @@ static void test_every_codec_and_chain_of_two_and_three_round_trips(void)
     }
 }
 
-static void test_malformed_bytes_are_corrupt_and_decode_nothing_wrong(void)
+TEST(test_malformed_bytes_are_corrupt_and_decode_nothing_wrong)
 {
     uint64_t rng = 23;
     for (int c = 0; c < CODECS; c++) {
@@ -204,7 +204,7 @@ static void test_malformed_bytes_are_corrupt_and_decode_nothing_wrong(void)
     }
 }
 
-static void test_decoders_of_unknown_size_obey_the_limit(void)
+TEST(test_decoders_of_unknown_size_obey_the_limit)
 {
     for (int c = 0; c < CODECS; c++) {
         struct zs_stage codec;
@@ -244,7 +244,7 @@ static enum zs_status decode_fresh(const struct zs_stage *codec, const void *enc
 
 static const char *const deflates[] = {"gzip {'level':0}", "gzip {'level':9}", "numcodecs.zlib {'level':1}"};
 
-static void test_deflate_of_unknown_size_takes_the_memory_of_what_it_decodes(void)
+TEST(test_deflate_of_unknown_size_takes_the_memory_of_what_it_decodes)
 {
     static unsigned char zeros[16 << 20]; /* which are 16 KB when compressed */
     const size_t large = (size_t)1 << 30, little = 1 << 20;
@@ -274,7 +274,7 @@ static void test_deflate_of_unknown_size_takes_the_memory_of_what_it_decodes(voi
     }
 }
 
-static void test_wrong_configurations_and_unknown_codecs_are_named(void)
+TEST(test_wrong_configurations_and_unknown_codecs_are_named)
 {
     static const char *const wrong[][2] = {
         {"gzip {'level':10}", "level"},
@@ -321,7 +321,7 @@ static void test_wrong_configurations_and_unknown_codecs_are_named(void)
 }
 
 /* Of "123456789", by zlib, numcodecs and the authors' own programs. */
-static void test_checksums_of_known_bytes(void)
+TEST(test_checksums_of_known_bytes)
 {
     static const struct {
         const char *codec;
@@ -351,7 +351,7 @@ static void test_checksums_of_known_bytes(void)
     }
 }
 
-static void test_crc32c_is_that_of_the_rfc_and_the_same_without_special_instructions(void)
+TEST(test_crc32c_is_that_of_the_rfc_and_the_same_without_special_instructions)
 {
     static const unsigned char zeros[32]; /* RFC 3720, B.4 */
     uint64_t rng = 9;
@@ -367,16 +367,4 @@ static void test_crc32c_is_that_of_the_rfc_and_the_same_without_special_instruct
             CHECK_EQ_U64(slow_crc32c(data, n), zs_crc32c(data, n));
             free(block);
         }
-}
-
-int main(void)
-{
-    RUN(test_every_codec_and_chain_of_two_and_three_round_trips);
-    RUN(test_malformed_bytes_are_corrupt_and_decode_nothing_wrong);
-    RUN(test_decoders_of_unknown_size_obey_the_limit);
-    RUN(test_deflate_of_unknown_size_takes_the_memory_of_what_it_decodes);
-    RUN(test_wrong_configurations_and_unknown_codecs_are_named);
-    RUN(test_checksums_of_known_bytes);
-    RUN(test_crc32c_is_that_of_the_rfc_and_the_same_without_special_instructions);
-    return check_result();
 }

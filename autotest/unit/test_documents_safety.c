@@ -251,7 +251,7 @@ static void end_at_each_step(const struct trial *t, bool is_consolidated, enum e
     CHECK(is_done && ended > 5 && (whole > 0 || ending == FAILED || t->may_unlist));
 }
 
-static void test_an_edit_whose_writer_was_killed_is_done_whole_or_not_at_all(void)
+TEST(test_an_edit_whose_writer_was_killed_is_done_whole_or_not_at_all)
 {
     for (size_t i = 0; i < sizeof trials / sizeof trials[0]; i++)
         for (int k = 0; k < 6; k++)
@@ -275,7 +275,7 @@ static void stage_noted(struct stage *s)
 }
 
 /* Each document of an edit is done again by each of two who find the journal, one of them killed as well. */
-static void test_a_journal_may_be_done_twice_and_in_part(void)
+TEST(test_a_journal_may_be_done_twice_and_in_part)
 {
     bool is_done = false;
     for (long step = 1; !is_done && step < 200; step++) {
@@ -290,7 +290,7 @@ static void test_a_journal_may_be_done_twice_and_in_part(void)
     CHECK(is_done);
 }
 
-static void test_changes_of_others_since_the_kill_stay(void)
+TEST(test_changes_of_others_since_the_kill_stay)
 {
     struct stage s;
     stage_noted(&s);
@@ -306,7 +306,7 @@ static void test_changes_of_others_since_the_kill_stay(void)
     stage_close(&s);
 }
 
-static void test_a_damaged_document_keeps_no_other_from_being_finished(void)
+TEST(test_a_damaged_document_keeps_no_other_from_being_finished)
 {
     struct stage s;
     stage_noted(&s);
@@ -319,7 +319,7 @@ static void test_a_damaged_document_keeps_no_other_from_being_finished(void)
     stage_close(&s);
 }
 
-static void test_a_root_that_is_half_written_keeps_the_journal_until_it_is_whole(void)
+TEST(test_a_root_that_is_half_written_keeps_the_journal_until_it_is_whole)
 {
     struct stage s;
     stage_noted(&s);
@@ -345,7 +345,7 @@ static bool remove_group(struct zs_hierarchy *h)
     return zs_hierarchy_remove(h, "g", NULL) == ZS_OK && zs_hierarchy_flush(h, NULL) == ZS_OK;
 }
 
-static void test_an_array_whose_group_another_session_renamed_or_removed_is_an_error(void)
+TEST(test_an_array_whose_group_another_session_renamed_or_removed_is_an_error)
 {
     bool (*const theirs[])(struct zs_hierarchy *h) = {rename_group, remove_group};
     for (int i = 0; i < 4; i++) {
@@ -366,7 +366,7 @@ static void test_an_array_whose_group_another_session_renamed_or_removed_is_an_e
 }
 
 /* One session makes groups in a group that another renames: what is listed is what is stored. */
-static void test_consolidated_metadata_list_what_sessions_made_and_renamed(void)
+TEST(test_consolidated_metadata_list_what_sessions_made_and_renamed)
 {
     struct stage s;
     struct zs_error err = {0};
@@ -389,7 +389,7 @@ static void test_consolidated_metadata_list_what_sessions_made_and_renamed(void)
     stage_close(&s);
 }
 
-static void test_a_group_without_a_document_is_renamed(void)
+TEST(test_a_group_without_a_document_is_renamed)
 {
     for (int i = 0; i < 2; i++) {
         struct stage s;
@@ -409,7 +409,7 @@ static void test_a_group_without_a_document_is_renamed(void)
 
 /* ---- Journals of anyone ---- */
 
-static void test_an_invalid_journal_is_ignored(void)
+TEST(test_an_invalid_journal_is_ignored)
 {
     static const char *const texts[] = {
         "", "{", "[]", "{}", "{\"edits\":{}}", "{\"edits\":[1]}", "{\"edits\":[{\"path\":\"../x\",\"new\":" GROUP "}]}",
@@ -429,18 +429,4 @@ static void test_an_invalid_journal_is_ignored(void)
         CHECK(check_next(&s, &trials[0], true));
         stage_close(&s);
     }
-}
-
-int main(void)
-{
-    RUN(test_an_edit_whose_writer_was_killed_is_done_whole_or_not_at_all);
-    RUN(test_a_journal_may_be_done_twice_and_in_part);
-    RUN(test_changes_of_others_since_the_kill_stay);
-    RUN(test_a_damaged_document_keeps_no_other_from_being_finished);
-    RUN(test_a_root_that_is_half_written_keeps_the_journal_until_it_is_whole);
-    RUN(test_an_array_whose_group_another_session_renamed_or_removed_is_an_error);
-    RUN(test_consolidated_metadata_list_what_sessions_made_and_renamed);
-    RUN(test_a_group_without_a_document_is_renamed);
-    RUN(test_an_invalid_journal_is_ignored);
-    return check_result();
 }

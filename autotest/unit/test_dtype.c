@@ -77,7 +77,7 @@ static void check_fill_refused(const char *type, const char *json)
 #define F32(x) (&(const float){(x)})
 #define F64(x) (&(const double){(x)})
 
-static void test_every_type_has_its_size_and_swap_unit(void)
+TEST(test_every_type_has_its_size_and_swap_unit)
 {
     static const struct {
         const char *name;
@@ -122,7 +122,7 @@ static void test_every_type_has_its_size_and_swap_unit(void)
     CHECK(parse_type("{\"name\":\"int16\",\"configuration\":{}}", &d, NULL) == ZS_OK && d.type == ZS_INT16);
 }
 
-static void test_datetime_types_have_unit_and_scale(void)
+TEST(test_datetime_types_have_unit_and_scale)
 {
     struct zs_dtype d = type_named("numpy.datetime64");
     CHECK_EQ_STR(d.unit, "generic");
@@ -145,7 +145,7 @@ static void test_datetime_types_have_unit_and_scale(void)
     check_type_refused("{\"name\":\"numpy.datetime64\",\"configuration\":[]}", ZS_INVALID, "configuration");
 }
 
-static void test_integer_fill_values_are_exact(void)
+TEST(test_integer_fill_values_are_exact)
 {
     check_fill("int8", "-128", "\x80");
     check_fill("uint8", "255", "\xff");
@@ -170,7 +170,7 @@ static void test_integer_fill_values_are_exact(void)
         check_fill_refused(refused[i][0], refused[i][1]);
 }
 
-static void test_float_fill_values(void)
+TEST(test_float_fill_values)
 {
     check_fill("float64", "0.1", F64(0.1));
     check_fill("float64", "-0.0", BITS64(UINT64_C(1) << 63));
@@ -231,7 +231,7 @@ static void test_float_fill_values(void)
         check_fill_refused(refused[i][0], refused[i][1]);
 }
 
-static void test_fill_values_that_are_null_are_nan_of_floats_and_absent_ones_zero_bits(void)
+TEST(test_fill_values_that_are_null_are_nan_of_floats_and_absent_ones_zero_bits)
 {
     const char *text = "null";
     const unsigned char zeros[ZS_MAX_ITEM_SIZE] = {0};
@@ -266,7 +266,7 @@ static void check_written(const char *type, const void *value, const char *expec
     zs_json_free(root);
 }
 
-static void test_fill_values_are_written_in_canonical_form(void)
+TEST(test_fill_values_are_written_in_canonical_form)
 {
     check_written("bool", "\x01", "true");
     check_written("int8", "\x80", "-128");
@@ -298,7 +298,7 @@ static void test_fill_values_are_written_in_canonical_form(void)
     CHECK(zs_fill_value_add(NULL, "fill_value", &dtype, (const float[]){0, 0}) == NULL);
 }
 
-static void test_every_half_is_exact_and_returns(void)
+TEST(test_every_half_is_exact_and_returns)
 {
     for (unsigned h = 0; h <= 0xffff; h++) {
         const double d = zs_half_to_double((uint16_t)h);
@@ -323,16 +323,4 @@ static void test_every_half_is_exact_and_returns(void)
     CHECK_EQ_U64(zs_half_from_double(1e-300), 0);
     CHECK_EQ_U64(zs_half_from_double(-0.0), 0x8000);
     CHECK_EQ_U64(zs_half_from_double((double)NAN), 0x7e00);
-}
-
-int main(void)
-{
-    RUN(test_every_type_has_its_size_and_swap_unit);
-    RUN(test_datetime_types_have_unit_and_scale);
-    RUN(test_integer_fill_values_are_exact);
-    RUN(test_float_fill_values);
-    RUN(test_fill_values_that_are_null_are_nan_of_floats_and_absent_ones_zero_bits);
-    RUN(test_fill_values_are_written_in_canonical_form);
-    RUN(test_every_half_is_exact_and_returns);
-    return check_result();
 }

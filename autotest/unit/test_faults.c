@@ -95,7 +95,7 @@ static void read_with_failures(int layout, int threads, bool remote)
     zs_node_free(node);
 }
 
-static void test_every_read_failure_is_reported_and_reading_works_again(void)
+TEST(test_every_read_failure_is_reported_and_reading_works_again)
 {
     for (int layout = 0; layout < LAYOUTS; layout++)
         for (int remote = 0; remote < 2; remote++) {
@@ -222,7 +222,7 @@ static void write_with_failures(int layout, uint64_t budget, bool fail_on, bool 
     zs_node_free(node);
 }
 
-static void test_every_write_failure_is_reported_and_objects_are_old_or_new(void)
+TEST(test_every_write_failure_is_reported_and_objects_are_old_or_new)
 {
     for (int layout = 0; layout < LAYOUTS; layout++)
         for (int variant = 0; variant < 16; variant++)
@@ -230,7 +230,7 @@ static void test_every_write_failure_is_reported_and_objects_are_old_or_new(void
 }
 
 /* Six objects of which each has a changed element; one call fails. */
-static void test_a_flush_that_fails_at_one_shard_writes_the_others_and_can_be_tried_again(void)
+TEST(test_a_flush_that_fails_at_one_shard_writes_the_others_and_can_be_tried_again)
 {
     for (int layout = 0; layout < 2 * LAYOUTS; layout++) {
         bool failed = true;
@@ -277,12 +277,4 @@ static void test_a_flush_that_fails_at_one_shard_writes_the_others_and_can_be_tr
                 break;
         }
     }
-}
-
-int main(void)
-{
-    RUN(test_every_read_failure_is_reported_and_reading_works_again);
-    RUN(test_every_write_failure_is_reported_and_objects_are_old_or_new);
-    RUN(test_a_flush_that_fails_at_one_shard_writes_the_others_and_can_be_tried_again);
-    return check_result();
 }

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define CHECK_OWN_MAIN
 #include "check.h"
 #include "faults.h"
 #include "icechunk_make.h"
@@ -480,14 +481,14 @@ static void run_case(const struct fault_case *c, enum fault_kind kind, int on)
         fprintf(stderr, "... leaked in %s, kind %d%s\n", c->name, kind, on ? " and all after it" : "");
 }
 
-static void test_failing_file_operations_lose_nothing(void)
+TEST(test_failing_file_operations_lose_nothing)
 {
     for (int i = 0; i < CASES; i++)
         for (int on = 0; on < 2; on++)
             run_case(&cases[i], FAULT_FILES, on);
 }
 
-static void test_failing_allocations_lose_nothing(void)
+TEST(test_failing_allocations_lose_nothing)
 {
     for (int i = 0; i < CASES; i++)
         run_case(&cases[i], FAULT_MEMORY, 0);
@@ -506,8 +507,7 @@ int main(void)
     CHECK(other >= 0);
     process = other == 0 ? 0 : 1;
     put_repository();
-    RUN(test_failing_file_operations_lose_nothing);
-    RUN(test_failing_allocations_lose_nothing);
+    check_all();
     int status = 0;
     CHECK(other == 0 || (waitpid(other, &status, 0) == other && status == 0));
     return check_result();

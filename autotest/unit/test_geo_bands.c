@@ -30,7 +30,7 @@ static struct zs_band_properties band(const struct zs_node *node, uint64_t i, ui
     return m;
 }
 
-static void test_common_properties_go_to_the_array_and_others_to_bands(void)
+TEST(test_common_properties_go_to_the_array_and_others_to_bands)
 {
     struct geo_store s = {0};
     struct zs_error err;
@@ -92,7 +92,7 @@ static void test_common_properties_go_to_the_array_and_others_to_bands(void)
     close_store(&s);
 }
 
-static void test_bands_without_a_difference_have_no_list(void)
+TEST(test_bands_without_a_difference_have_no_list)
 {
     struct zs_error err;
     const struct zs_dtype u8 = zs_dtype_of(ZS_UINT8);
@@ -111,7 +111,7 @@ static void test_bands_without_a_difference_have_no_list(void)
     zs_json_free(a);
 }
 
-static void test_malformed_band_lists_are_ignored(void)
+TEST(test_malformed_band_lists_are_ignored)
 {
     static const char *const odd[] = {
         "{'gdal:bands':7,'long_name':['only one']}",
@@ -137,7 +137,7 @@ static void test_malformed_band_lists_are_ignored(void)
 }
 
 /* An array of (slow, fast, y, x), or with y last, grows with its lists; an empty text: not at all. */
-static void test_lists_grow_where_new_slices_follow_those_that_are_there(void)
+TEST(test_lists_grow_where_new_slices_follow_those_that_are_there)
 {
     static const struct {
         const char *shape, *dimensions, *attributes, *expected;
@@ -178,7 +178,7 @@ static void test_lists_grow_where_new_slices_follow_those_that_are_there(void)
     }
 }
 
-static void test_a_list_of_healpix_cells_has_an_element_for_each_index_but_cells(void)
+TEST(test_a_list_of_healpix_cells_has_an_element_for_each_index_but_cells)
 {
     static const uint64_t three[] = {3, 12};
     struct geo_store s = {0};
@@ -193,14 +193,4 @@ static void test_a_list_of_healpix_cells_has_an_element_for_each_index_but_cells
     CHECK(zs_hierarchy_node(s.h, "a", &fresh, &err) == ZS_OK && fresh->array->shape[0] == 3);
     CHECK_EQ_U64(zs_json_size(zs_json_get(fresh->attributes, ZS_BANDS_ATTRIBUTE)), 3);
     close_store(&s);
-}
-
-int main(void)
-{
-    RUN(test_common_properties_go_to_the_array_and_others_to_bands);
-    RUN(test_bands_without_a_difference_have_no_list);
-    RUN(test_malformed_band_lists_are_ignored);
-    RUN(test_lists_grow_where_new_slices_follow_those_that_are_there);
-    RUN(test_a_list_of_healpix_cells_has_an_element_for_each_index_but_cells);
-    return check_result();
 }

@@ -45,7 +45,7 @@ static void check_place(struct geo_store *s, const char *path, const double *exp
 
 static const double north_up[6] = {1000, 10, 0, 2000, 0, -10}, half[6] = {1000, 20, 0, 2000, 0, -20};
 
-static void test_array_with_x_first(void)
+TEST(test_array_with_x_first)
 {
     struct geo_store s = {0};
     put_group(&s, "",
@@ -60,7 +60,7 @@ static void test_array_with_x_first(void)
     close_store(&s);
 }
 
-static void test_multiscales_entries_and_ratio(void)
+TEST(test_multiscales_entries_and_ratio)
 {
     struct geo_store s = {0};
     put_group(&s, "", "{}");
@@ -82,7 +82,7 @@ static void test_multiscales_entries_and_ratio(void)
     close_store(&s);
 }
 
-static void test_overview_of_gdal_inherits_georeferencing_of_its_base(void)
+TEST(test_overview_of_gdal_inherits_georeferencing_of_its_base)
 {
     struct geo_store s = {0};
     put_group(&s, "", "{'multiscales':{'layout':[{'asset':'a'},{'asset':'ovr_2x','derived_from':'a'}]}}");
@@ -105,7 +105,7 @@ static void check_one(const char *attributes, const double *expected, const char
     close_store(&s);
 }
 
-static void test_bbox_serves_where_there_is_no_transform(void)
+TEST(test_bbox_serves_where_there_is_no_transform)
 {
     check_one("{" DECLARED "," YX ",'spatial:bbox':[1000,1960,1060,2000]}", north_up, NULL);
     check_one("{" YX ",'spatial:bbox':[1000,1960,1060,2000],'spatial:shape':[4,6]}", north_up, NULL);
@@ -121,7 +121,7 @@ static void test_bbox_serves_where_there_is_no_transform(void)
     close_store(&s);
 }
 
-static void test_bbox_of_a_pyramid_is_of_every_level(void)
+TEST(test_bbox_of_a_pyramid_is_of_every_level)
 {
     static const char *const registrations[] = {"'spatial:bbox':[1000,1960,1060,2000]",
                                                 "'spatial:registration':'node','spatial:bbox':[1005,1965,1055,1995]"};
@@ -142,7 +142,7 @@ static void test_bbox_of_a_pyramid_is_of_every_level(void)
     }
 }
 
-static void test_scale_of_all_dimensions_and_translation_do_not_move_levels(void)
+TEST(test_scale_of_all_dimensions_and_translation_do_not_move_levels)
 {
     struct geo_store s = {0};
     struct zs_error err = {""};
@@ -179,7 +179,7 @@ static void put_zagg(struct geo_store *s, const char *attributes)
     put_array(s, "rectilinear/histogram", "[4,2,5]", "['chunk_y','chunk_x','bin']", "float32", "'NaN'", "{}");
 }
 
-static void test_unrelated_members_named_like_those_of_zagg_are_ignored(void)
+TEST(test_unrelated_members_named_like_those_of_zagg_are_ignored)
 {
     static const char *const others[] = {
         "{'crs':'EPSG:3031','resolution':[100,200]}",
@@ -204,7 +204,7 @@ static void test_unrelated_members_named_like_those_of_zagg_are_ignored(void)
     close_store(&s);
 }
 
-static void test_nearer_conventions_win_over_zagg(void)
+TEST(test_nearer_conventions_win_over_zagg)
 {
     static const double own[6] = {5, 1, 0, 7, 0, -1};
     struct geo_store s = {0};
@@ -217,7 +217,7 @@ static void test_nearer_conventions_win_over_zagg(void)
 
 /* ---- Grid mappings without a word ---- */
 
-static void test_pyramid_with_empty_grid_mappings_uses_its_entries(void)
+TEST(test_pyramid_with_empty_grid_mappings_uses_its_entries)
 {
     static const double half_of_it[6] = {0, 2, 0, 8, 0, -2};
     struct geo_store s = {0};
@@ -263,7 +263,7 @@ static void check_proj(const struct zs_georef *g, const char *const *parts)
     CPLFree(text);
 }
 
-static void test_a_geostationary_view_is_in_metres(void)
+TEST(test_a_geostationary_view_is_in_metres)
 {
     static const char *const sweep_x[] = {"+proj=geos", "+sweep=x", "+lon_0=-75", "+h=35786023", NULL};
     static const char *const sweeps[] = {"{" GOES ",'sweep_angle_axis':'x'}", "{" GOES ",'fixed_angle_axis':'y'}"};
@@ -286,7 +286,7 @@ static void test_a_geostationary_view_is_in_metres(void)
     }
 }
 
-static void test_perspectives_and_oblique_mercators(void)
+TEST(test_perspectives_and_oblique_mercators)
 {
     static const char *const nsper[] = {"+proj=nsper", "+lat_0=10", "+lon_0=20", "+h=35786023", NULL};
     static const char *const omerc[] = {"+proj=omerc", "+lat_0=10", "+lonc=20", "+alpha=50",
@@ -308,7 +308,7 @@ static void test_perspectives_and_oblique_mercators(void)
     }
 }
 
-static void test_kilometres_beside_a_crs_in_metres(void)
+TEST(test_kilometres_beside_a_crs_in_metres)
 {
     struct zs_georef g =
         read_axes("{'spatial_ref':'EPSG:3411'}", 0, 12.5, "{'units':'km'}", "{'units':'kilometers'}");
@@ -316,7 +316,7 @@ static void test_kilometres_beside_a_crs_in_metres(void)
     zs_georef_clear(&g);
 }
 
-static void test_longitudes_across_the_antimeridian_are_a_line(void)
+TEST(test_longitudes_across_the_antimeridian_are_a_line)
 {
     static const double lon[6] = {178, 179, 180, -179, -178, -177};
     struct geo_store s = {0};
@@ -329,7 +329,7 @@ static void test_longitudes_across_the_antimeridian_are_a_line(void)
     close_store(&s);
 }
 
-static void test_axes(void)
+TEST(test_axes)
 {
     struct geo_store s = {0};
     struct zs_error err;
@@ -353,7 +353,7 @@ static void test_axes(void)
     close_store(&s);
 }
 
-static void test_labels(void)
+TEST(test_labels)
 {
     struct geo_store s = {0};
     struct zs_error err;
@@ -386,24 +386,4 @@ static void test_labels(void)
     CHECK(zs_labels_read(s.h, a, 3, 0, 3, &l, &err) == ZS_OK && l.values == NULL);
     CHECK(zs_labels_read(s.h, a, 3, 2, 2, &l, &err) == ZS_ARGUMENT);
     close_store(&s);
-}
-
-int main(void)
-{
-    RUN(test_array_with_x_first);
-    RUN(test_multiscales_entries_and_ratio);
-    RUN(test_overview_of_gdal_inherits_georeferencing_of_its_base);
-    RUN(test_bbox_serves_where_there_is_no_transform);
-    RUN(test_bbox_of_a_pyramid_is_of_every_level);
-    RUN(test_scale_of_all_dimensions_and_translation_do_not_move_levels);
-    RUN(test_unrelated_members_named_like_those_of_zagg_are_ignored);
-    RUN(test_nearer_conventions_win_over_zagg);
-    RUN(test_pyramid_with_empty_grid_mappings_uses_its_entries);
-    RUN(test_a_geostationary_view_is_in_metres);
-    RUN(test_perspectives_and_oblique_mercators);
-    RUN(test_kilometres_beside_a_crs_in_metres);
-    RUN(test_longitudes_across_the_antimeridian_are_a_line);
-    RUN(test_axes);
-    RUN(test_labels);
-    return check_result();
 }

@@ -85,7 +85,7 @@ static void put_vlen(struct geo_store *s, const char *key, const char *joined)
     put(s, key, bytes, vlen(bytes, joined));
 }
 
-static void test_utf8_is_that_of_the_rfc(void)
+TEST(test_utf8_is_that_of_the_rfc)
 {
     static const char *const good[] = {"",
                                        "a",
@@ -124,7 +124,7 @@ static void test_utf8_is_that_of_the_rfc(void)
     }
 }
 
-static void test_invalid_text_is_refused(void)
+TEST(test_invalid_text_is_refused)
 {
     static const uint32_t bad[][2] = {{0xD800, 0}, {0x110000, 0}, {'a', 0xFFFFFFFF}, {0, 'a'}};
     struct geo_store s = {0};
@@ -149,7 +149,7 @@ static void test_invalid_text_is_refused(void)
     close_store(&s);
 }
 
-static void test_hostile_counts_and_lengths(void)
+TEST(test_hostile_counts_and_lengths)
 {
     static const struct {
         const char *bytes;
@@ -196,12 +196,4 @@ static void test_hostile_counts_and_lengths(void)
     node = open_node(&s, "band");
     CHECK(zs_strings_read(s.h, node, 0, 1000, &values, &is_blank, &err) == ZS_UNSUPPORTED);
     close_store(&s);
-}
-
-int main(void)
-{
-    RUN(test_utf8_is_that_of_the_rfc);
-    RUN(test_invalid_text_is_refused);
-    RUN(test_hostile_counts_and_lengths);
-    return check_result();
 }

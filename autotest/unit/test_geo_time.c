@@ -26,7 +26,7 @@ static const char *np(const char *name, int64_t scale, int64_t count)
     return text;
 }
 
-static void test_units_since_a_date(void)
+TEST(test_units_since_a_date)
 {
     CHECK_EQ_STR(cf("seconds since 1970-01-01", "proleptic_gregorian", 1714543200), "2024-05-01T06:00:00");
     CHECK_EQ_STR(cf("days since 1970-01-01 00:00:00", NULL, 0.25), "1970-01-01T06:00:00");
@@ -45,7 +45,7 @@ static void test_units_since_a_date(void)
     CHECK_EQ_STR(cf("nanoseconds since 2020-01-01", "standard", 1), "2020-01-01T00:00:00.000000001");
 }
 
-static void test_calendars(void)
+TEST(test_calendars)
 {
     CHECK_EQ_STR(cf("days since 2001-02-28", "NoLeap", 1), "2001-03-01T00:00:00");
     CHECK_EQ_STR(cf("days since 2001-02-28", "Gregorian", 1), "2001-03-01T00:00:00");
@@ -62,7 +62,7 @@ static void test_calendars(void)
     CHECK_EQ_STR(cf("days since 1-1-1 00:00:00", "standard", 657438), "1801-01-01T00:00:00");
 }
 
-static void test_invalid_time_units_are_refused(void)
+TEST(test_invalid_time_units_are_refused)
 {
     CHECK_EQ_STR(cf("seconds", NULL, 1), "not a time");
     CHECK_EQ_STR(cf("m", NULL, 1), "not a time");
@@ -74,7 +74,7 @@ static void test_invalid_time_units_are_refused(void)
     CHECK_EQ_STR(np("generic", 1, 1), "not a time");
 }
 
-static void test_datetime64(void)
+TEST(test_datetime64)
 {
     CHECK_EQ_STR(np("Y", 1, 54), "2024-01-01T00:00:00");
     CHECK_EQ_STR(np("M", 1, -1), "1969-12-01T00:00:00");
@@ -100,7 +100,7 @@ static const char *back(const char *units, const char *calendar, const char *tex
     return number;
 }
 
-static void test_instants_are_counted_as_they_were_printed(void)
+TEST(test_instants_are_counted_as_they_were_printed)
 {
     static const char *const calendars[] = {"standard", "proleptic_gregorian", "julian", "noleap", "all_leap",
                                             "360_day"};
@@ -120,7 +120,7 @@ static void test_instants_are_counted_as_they_were_printed(void)
             }
 }
 
-static void test_instants_between_whole_units(void)
+TEST(test_instants_between_whole_units)
 {
     CHECK_EQ_STR(back("days since 2024-05-01", NULL, "2024-05-01T08:00:00"), "0.33333333333333331");
     CHECK_EQ_STR(back("hours since 2024-05-01", NULL, "2024-04-30T23:30:00"), "-0.5");
@@ -130,15 +130,4 @@ static void test_instants_between_whole_units(void)
     CHECK_EQ_STR(back("days since 2024-05-01", NULL, "7"), "no instant");
     CHECK_EQ_STR(back("days since 2024-05-01", NULL, "2024-06"), "no instant"); /* one value is asked for, no month */
     CHECK_EQ_STR(back("days since 2024-05-01", NULL, "2024-05-01T00:00:00 noon"), "no instant");
-}
-
-int main(void)
-{
-    RUN(test_units_since_a_date);
-    RUN(test_calendars);
-    RUN(test_invalid_time_units_are_refused);
-    RUN(test_datetime64);
-    RUN(test_instants_are_counted_as_they_were_printed);
-    RUN(test_instants_between_whole_units);
-    return check_result();
 }

@@ -84,7 +84,7 @@ static void check_axis(const struct opened *o, const struct layout *l, int k, in
     CHECK_EQ_U64(l->edges[k][d][at], 0); /* none that begins beyond the array */
 }
 
-static void test_grid_positions_agree_with_explicit_edges(void)
+TEST(test_grid_positions_agree_with_explicit_edges)
 {
     for (size_t i = 0; i < LAYOUTS; i++) {
         struct opened o;
@@ -98,7 +98,7 @@ static void test_grid_positions_agree_with_explicit_edges(void)
 
 /* Each leaf lies in the shard that its first element lies in, at a number of its own; those of all levels are counted,
  * none is missed. */
-static void test_inner_chunks_are_numbered_within_their_shard(void)
+TEST(test_inner_chunks_are_numbered_within_their_shard)
 {
     for (size_t i = 0; i < LAYOUTS; i++) {
         struct opened o;
@@ -127,7 +127,7 @@ static void test_inner_chunks_are_numbered_within_their_shard(void)
     }
 }
 
-static void test_2_to_the_40_chunks_are_one_run(void)
+TEST(test_2_to_the_40_chunks_are_one_run)
 {
     static const struct layout many = {
         "[1099511627776,1]", RECTILINEAR("[[2,[1,2199023255552]],1]"), "['bytes']", {0, 0}, {{{0}}}};
@@ -139,12 +139,4 @@ static void test_2_to_the_40_chunks_are_one_run(void)
     CHECK_EQ_U64(zs_grid_span(&o.grid, 0, 0, size - 2).start, size - 1);
     CHECK_EQ_U64(zs_chunk_count(o.meta, 0), 2 * size + 1);
     close_layout(&o);
-}
-
-int main(void)
-{
-    RUN(test_grid_positions_agree_with_explicit_edges);
-    RUN(test_inner_chunks_are_numbered_within_their_shard);
-    RUN(test_2_to_the_40_chunks_are_one_run);
-    return check_result();
 }

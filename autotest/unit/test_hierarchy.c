@@ -127,7 +127,7 @@ static void close_all(struct zs_hierarchy *h, struct counting *c)
     zs_store_free(c->inner);
 }
 
-static void test_nodes_are_read_once(void)
+TEST(test_nodes_are_read_once)
 {
     struct counting c = STORE("zarr.json", GROUP, "g/zarr.json", GROUP, "g/a/zarr.json", ARRAY);
     struct zs_hierarchy *h = open_hierarchy(&c, true);
@@ -151,7 +151,7 @@ static void test_nodes_are_read_once(void)
     close_all(h, &c);
 }
 
-static void test_opening_needs_a_root(void)
+TEST(test_opening_needs_a_root)
 {
     static const struct {
         const char *root; /* NULL: there is none */
@@ -183,7 +183,7 @@ static void test_opening_needs_a_root(void)
     zs_hierarchy_free(NULL);
 }
 
-static void test_hostile_paths_are_invalid(void)
+TEST(test_hostile_paths_are_invalid)
 {
     struct counting c = STORE("zarr.json", GROUP);
     struct zs_hierarchy *h = open_hierarchy(&c, true);
@@ -194,7 +194,7 @@ static void test_hostile_paths_are_invalid(void)
     close_all(h, &c);
 }
 
-static void test_nodes_that_are_not_read_leave_the_rest_usable(void)
+TEST(test_nodes_that_are_not_read_leave_the_rest_usable)
 {
     struct counting c = STORE("zarr.json", GROUP, "a/zarr.json", ARRAY, "bad/zarr.json", "{}", "old/zarr.json",
                               "{\"zarr_format\":2}", "s/zarr.json", STRINGS);
@@ -208,7 +208,7 @@ static void test_nodes_that_are_not_read_leave_the_rest_usable(void)
     close_all(h, &c);
 }
 
-static void test_transport_failures_are_retried(void)
+TEST(test_transport_failures_are_retried)
 {
     struct counting c = STORE("zarr.json", GROUP, "a/zarr.json", ARRAY);
     struct zs_hierarchy *h = open_hierarchy(&c, true);
@@ -225,7 +225,7 @@ static void test_transport_failures_are_retried(void)
     close_all(h, &c);
 }
 
-static void test_implicit_groups_are_found_where_listing_is_cheap(void)
+TEST(test_implicit_groups_are_found_where_listing_is_cheap)
 {
     struct counting c = STORE("zarr.json", GROUP, "g/h/a/zarr.json", ARRAY, "g/h/a/c/0", "xx", "docs/readme.txt", "x");
     struct zs_hierarchy *h = open_hierarchy(&c, true);
@@ -246,7 +246,7 @@ static void test_implicit_groups_are_found_where_listing_is_cheap(void)
     close_all(h, &c);
 }
 
-static void test_the_walk_lists_all_nodes_once_in_order(void)
+TEST(test_the_walk_lists_all_nodes_once_in_order)
 {
     struct counting c =
         STORE("zarr.json", GROUP, "b/zarr.json", ARRAY, "b/c/0", "x", "a/zarr.json", GROUP, "a/y/zarr.json", ARRAY,
@@ -264,7 +264,7 @@ static void test_the_walk_lists_all_nodes_once_in_order(void)
     close_all(h, &c);
 }
 
-static void test_unlistable_store_gives_its_known_nodes(void)
+TEST(test_unlistable_store_gives_its_known_nodes)
 {
     struct counting c = STORE("zarr.json", GROUP, "a/zarr.json", ARRAY, "b/zarr.json", ARRAY);
     c.no_listing = true;
@@ -276,7 +276,7 @@ static void test_unlistable_store_gives_its_known_nodes(void)
     close_all(h, &c);
 }
 
-static void test_consolidated_metadata_answer_without_requests(void)
+TEST(test_consolidated_metadata_answer_without_requests)
 {
     struct counting c = STORE("zarr.json",
                               CONSOLIDATED("\"g/a\":" ARRAY ",\"g\":" GROUP ",\"s\":" STRINGS ",\"i/j/a\":" ARRAY
@@ -305,7 +305,7 @@ static void test_consolidated_metadata_answer_without_requests(void)
     close_all(h, &c);
 }
 
-static void test_empty_consolidated_metadata_are_ignored(void)
+TEST(test_empty_consolidated_metadata_are_ignored)
 {
     static const char *const roots[] = {
         "{\"zarr_format\":3,\"node_type\":\"group\",\"consolidated_metadata\":null}",
@@ -326,7 +326,7 @@ static void test_empty_consolidated_metadata_are_ignored(void)
     }
 }
 
-static void test_hostile_consolidated_keys_are_skipped(void)
+TEST(test_hostile_consolidated_keys_are_skipped)
 {
     struct counting c =
         STORE("zarr.json", CONSOLIDATED("\"..\":" ARRAY ",\"../x\":" ARRAY ",\"\":" ARRAY ",\"/abs\":" ARRAY
@@ -347,7 +347,7 @@ static void test_hostile_consolidated_keys_are_skipped(void)
     close_all(h, &c);
 }
 
-static void test_children_of_a_group_are_found_in_a_list(void)
+TEST(test_children_of_a_group_are_found_in_a_list)
 {
     struct counting c = STORE("zarr.json", GROUP, "a/zarr.json", ARRAY, "g/zarr.json", GROUP, "g/b/zarr.json", ARRAY,
                               "g/h/zarr.json", GROUP, "g/h/c/zarr.json", ARRAY, "g/h.x/zarr.json", ARRAY, "gg/zarr.json",
@@ -385,7 +385,7 @@ static char *many_groups(int n)
     return text;
 }
 
-static void test_implicit_groups_of_consolidated_metadata_are_limited(void)
+TEST(test_implicit_groups_of_consolidated_metadata_are_limited)
 {
     char *text = many_groups(ZS_HIERARCHY_MAX_NODES + 1);
     struct counting c = STORE("zarr.json", text);
@@ -397,7 +397,7 @@ static void test_implicit_groups_of_consolidated_metadata_are_limited(void)
     close_all(NULL, &c);
 }
 
-static void test_the_walk_is_limited(void)
+TEST(test_the_walk_is_limited)
 {
     struct counting c = STORE("zarr.json", GROUP);
     char key[128];
@@ -448,7 +448,7 @@ static enum zs_status look_up(void *ctx, size_t item, struct zs_error *err)
     return ZS_OK;
 }
 
-static void test_many_threads_ask_at_once(void)
+TEST(test_many_threads_ask_at_once)
 {
     struct counting c = STORE("zarr.json", GROUP, "g/zarr.json", GROUP);
     char key[64];
@@ -471,7 +471,7 @@ static void add(struct zs_hierarchy *h, const char *path, const char *text)
     CHECK(zs_node_create(path, document, true, &node, NULL) == ZS_OK && zs_hierarchy_add(h, node, NULL) == ZS_OK);
 }
 
-static void test_deferred_new_store_appears_whole(void)
+TEST(test_deferred_new_store_appears_whole)
 {
     struct zs_store *s = NULL;
     struct zs_hierarchy *h = NULL, *seen = NULL;
@@ -497,7 +497,7 @@ static void test_deferred_new_store_appears_whole(void)
 }
 
 /* What is no JSON object was cut, or comes from a server that answers with pages of its own: never "absent". */
-static void test_a_damaged_document_is_a_failure(void)
+TEST(test_a_damaged_document_is_a_failure)
 {
     static const char *const texts[] = {"", "{]", "<html></html>", "[]", "{\"zarr_format\":3,"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -521,7 +521,7 @@ static void test_a_damaged_document_is_a_failure(void)
     }
 }
 
-static void test_occupant_lookup_sees_nodes_missing_in_consolidated_metadata(void)
+TEST(test_occupant_lookup_sees_nodes_missing_in_consolidated_metadata)
 {
     struct counting c = STORE("zarr.json", CONSOLIDATED("\"a\":" ARRAY ",\"i/b\":" ARRAY), "new/zarr.json", ARRAY,
                               "g/n/zarr.json", ARRAY, "bad/zarr.json", "{");
@@ -554,7 +554,7 @@ static const char *text_of(struct zs_store *s, const char *key, char *room)
     return room;
 }
 
-static void test_shape_change_changes_nothing_else(void)
+TEST(test_shape_change_changes_nothing_else)
 {
     static const uint64_t six[] = {6};
     static const char *const names[] = {"x"};
@@ -626,7 +626,7 @@ static bool has_attribute(struct zs_store *s, const char *path, const char *name
     return has;
 }
 
-static void test_changes_of_two_sessions_are_both_stored(void)
+TEST(test_changes_of_two_sessions_are_both_stored)
 {
     static const char *const roots[] = {CONSOLIDATED("\"x\":" ARRAY), GROUP};
     for (size_t i = 0; i < 2; i++) {
@@ -650,7 +650,7 @@ static void test_changes_of_two_sessions_are_both_stored(void)
     }
 }
 
-static void test_array_created_meanwhile_stays_and_is_named_in_the_error(void)
+TEST(test_array_created_meanwhile_stays_and_is_named_in_the_error)
 {
     struct two t = open_two(CONSOLIDATED("\"x\":" ARRAY));
     struct zs_error err = {0};
@@ -667,7 +667,7 @@ static void test_array_created_meanwhile_stays_and_is_named_in_the_error(void)
     close_two(&t);
 }
 
-static void test_edit_does_not_restore_nodes_removed_meanwhile(void)
+TEST(test_edit_does_not_restore_nodes_removed_meanwhile)
 {
     static const char *const roots[] = {CONSOLIDATED("\"x\":" ARRAY), GROUP};
     static const uint64_t six[] = {6};
@@ -690,7 +690,7 @@ static void test_edit_does_not_restore_nodes_removed_meanwhile(void)
     }
 }
 
-static void test_a_shape_is_compared_with_that_of_the_own_document(void)
+TEST(test_a_shape_is_compared_with_that_of_the_own_document)
 {
     static const uint64_t six[] = {6}, nine[] = {9};
     struct two t = open_two(CONSOLIDATED("\"x\":" ARRAY));
@@ -725,7 +725,7 @@ static bool has(struct zs_store *s, const char *key)
     return status == ZS_OK;
 }
 
-static void test_recreated_array_keeps_its_document_as_long_as_its_chunks(void)
+TEST(test_recreated_array_keeps_its_document_as_long_as_its_chunks)
 {
     static const char *const roots[] = {CONSOLIDATED("\"x\":" ARRAY ",\"y\":" ARRAY), GROUP};
     for (size_t i = 0; i < 2; i++) {
@@ -750,7 +750,7 @@ static void test_recreated_array_keeps_its_document_as_long_as_its_chunks(void)
     }
 }
 
-static void test_a_document_that_could_not_be_read_is_not_written(void)
+TEST(test_a_document_that_could_not_be_read_is_not_written)
 {
     struct two t = open_two(CONSOLIDATED("\"x\":" ARRAY));
     struct zs_error err = {0};
@@ -783,7 +783,7 @@ static void test_a_document_that_could_not_be_read_is_not_written(void)
 
 /* What failed half way is not written, and neither is what comes after it; what failed before it changed anything ends
  * nothing. */
-static void test_an_edit_that_failed_half_way_ends_the_hierarchy(void)
+TEST(test_an_edit_that_failed_half_way_ends_the_hierarchy)
 {
     struct two t = open_two(GROUP);
     struct zs_error err = {0};
@@ -799,35 +799,4 @@ static void test_an_edit_that_failed_half_way_ends_the_hierarchy(void)
     CHECK(zs_hierarchy_edit(t.a, node, &attributes, &err) == ZS_INVALID && zs_hierarchy_remove(t.a, "x", &err) == ZS_INVALID);
     CHECK(!has_attribute(t.s, "x", "half"));
     close_two(&t);
-}
-
-int main(void)
-{
-    RUN(test_changes_of_two_sessions_are_both_stored);
-    RUN(test_array_created_meanwhile_stays_and_is_named_in_the_error);
-    RUN(test_edit_does_not_restore_nodes_removed_meanwhile);
-    RUN(test_a_shape_is_compared_with_that_of_the_own_document);
-    RUN(test_recreated_array_keeps_its_document_as_long_as_its_chunks);
-    RUN(test_a_document_that_could_not_be_read_is_not_written);
-    RUN(test_an_edit_that_failed_half_way_ends_the_hierarchy);
-    RUN(test_deferred_new_store_appears_whole);
-    RUN(test_occupant_lookup_sees_nodes_missing_in_consolidated_metadata);
-    RUN(test_shape_change_changes_nothing_else);
-    RUN(test_nodes_are_read_once);
-    RUN(test_opening_needs_a_root);
-    RUN(test_hostile_paths_are_invalid);
-    RUN(test_nodes_that_are_not_read_leave_the_rest_usable);
-    RUN(test_a_damaged_document_is_a_failure);
-    RUN(test_transport_failures_are_retried);
-    RUN(test_implicit_groups_are_found_where_listing_is_cheap);
-    RUN(test_the_walk_lists_all_nodes_once_in_order);
-    RUN(test_unlistable_store_gives_its_known_nodes);
-    RUN(test_consolidated_metadata_answer_without_requests);
-    RUN(test_empty_consolidated_metadata_are_ignored);
-    RUN(test_hostile_consolidated_keys_are_skipped);
-    RUN(test_children_of_a_group_are_found_in_a_list);
-    RUN(test_implicit_groups_of_consolidated_metadata_are_limited);
-    RUN(test_the_walk_is_limited);
-    RUN(test_many_threads_ask_at_once);
-    return check_result();
 }

@@ -41,7 +41,7 @@ static struct zs_store *made(int which, const void *other, size_t n)
     return store;
 }
 
-static void test_inline_and_stored_chunks_are_read_and_others_are_fill_value(void)
+TEST(test_inline_and_stored_chunks_are_read_and_others_are_fill_value)
 {
     struct zs_error err;
     unsigned char values[12] = {0};
@@ -55,7 +55,7 @@ static void test_inline_and_stored_chunks_are_read_and_others_are_fill_value(voi
 }
 
 /* Each byte of each file, with several other values. That nothing outside of the buffers is read is for ASan to say. */
-static void test_any_other_byte_is_an_error_or_read_within_the_file(void)
+TEST(test_any_other_byte_is_an_error_or_read_within_the_file)
 {
     static void (*const make[ICE_FILES])(struct flat *) = {ice_make_repo, ice_make_snapshot, ice_make_manifest};
     static const unsigned char changes[] = {0x01, 0x80, 0xFF, 0x10};
@@ -76,7 +76,7 @@ static void test_any_other_byte_is_an_error_or_read_within_the_file(void)
     }
 }
 
-static void test_a_file_that_is_cut_anywhere_is_an_error(void)
+TEST(test_a_file_that_is_cut_anywhere_is_an_error)
 {
     static void (*const make[ICE_FILES])(struct flat *) = {ice_make_repo, ice_make_snapshot, ice_make_manifest};
     for (int file = 0; file < ICE_FILES; file++) {
@@ -93,7 +93,7 @@ static void test_a_file_that_is_cut_anywhere_is_an_error(void)
     }
 }
 
-static void test_absent_referenced_object_is_never_fill_value(void)
+TEST(test_absent_referenced_object_is_never_fill_value)
 {
     static const char *const keys[] = {"snapshots/041061050R3GG28A1C60", "manifests/4GJ2CB1N6WQGQ8HJ6D30",
                                        "chunks/00000000000000000000"};
@@ -115,7 +115,7 @@ static void replace(struct flat *f, const void *from, const void *to, size_t n)
             memcpy(f->data + i, to, n);
 }
 
-static void test_a_manifest_without_the_array_that_the_snapshot_says_it_has_is_an_error(void)
+TEST(test_a_manifest_without_the_array_that_the_snapshot_says_it_has_is_an_error)
 {
     static const unsigned char other[8] = {1, 2, 3, 4, 5, 6, 7, 9};
     struct zs_error err;
@@ -127,7 +127,7 @@ static void test_a_manifest_without_the_array_that_the_snapshot_says_it_has_is_a
     CHECK_CONTAINS(err.message, ice_keys[ICE_MANIFEST]);
 }
 
-static void test_a_document_of_more_dimensions_than_the_snapshot_says_is_an_error(void)
+TEST(test_a_document_of_more_dimensions_than_the_snapshot_says_is_an_error)
 {
     static const char begin[] =
         "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[2,6],\"data_type\":\"uint8\",\"chunk_grid\":{\"name\":"
@@ -148,7 +148,7 @@ static void test_a_document_of_more_dimensions_than_the_snapshot_says_is_an_erro
     zs_store_free(store);
 }
 
-static void test_an_id_is_printed_in_crockfords_base_32(void)
+TEST(test_an_id_is_printed_in_crockfords_base_32)
 {
     char text[ZS_ICECHUNK_ID_TEXT];
     static const unsigned char first[12] = {0x0b, 0x1c, 0xc8, 0xd6, 0x78, 0x75, 0x80, 0xf0, 0xe3, 0x3a, 0x65, 0x34};
@@ -159,7 +159,7 @@ static void test_an_id_is_printed_in_crockfords_base_32(void)
     CHECK(!zs_icechunk_is_id("1CECHNKREP0F1RSTCMTU"));
 }
 
-static void test_a_frame_that_claims_too_much_takes_no_memory(void)
+TEST(test_a_frame_that_claims_too_much_takes_no_memory)
 {
     /* a header with a content size of 2^62, and a block of 1 byte repeated */
     static const unsigned char bomb[] = {0x28, 0xB5, 0x2F, 0xFD, 0xE0, 0, 0, 0, 0, 0, 0, 0, 0x40, 0x03, 0, 0x10, 'a'};
@@ -168,17 +168,4 @@ static void test_a_frame_that_claims_too_much_takes_no_memory(void)
     CHECK(zs_zstd_decode(NULL, 0, bomb, sizeof bomb, 1 << 20, &out, &err) != ZS_OK);
     CHECK(out.capacity <= (size_t)2 << 20);
     zs_buffer_free(&out);
-}
-
-int main(void)
-{
-    RUN(test_inline_and_stored_chunks_are_read_and_others_are_fill_value);
-    RUN(test_any_other_byte_is_an_error_or_read_within_the_file);
-    RUN(test_a_file_that_is_cut_anywhere_is_an_error);
-    RUN(test_absent_referenced_object_is_never_fill_value);
-    RUN(test_a_manifest_without_the_array_that_the_snapshot_says_it_has_is_an_error);
-    RUN(test_a_document_of_more_dimensions_than_the_snapshot_says_is_an_error);
-    RUN(test_an_id_is_printed_in_crockfords_base_32);
-    RUN(test_a_frame_that_claims_too_much_takes_no_memory);
-    return check_result();
 }

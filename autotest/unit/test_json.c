@@ -37,13 +37,13 @@ static void check_refused(const char *text, size_t length, const char *part)
 }
 
 /* As for Python, whose writers and readers others work beside. */
-static void test_last_of_members_with_one_name_counts(void)
+TEST(test_last_of_members_with_one_name_counts)
 {
     check_prints_as("{\"a\":1,\"b\":{\"c\":1,\"c\":[{\"d\":1,\"d\":2}]},\"a\":{},\"a\":3}",
                     "{\"b\":{\"c\":[{\"d\":2}]},\"a\":3}");
 }
 
-static void test_values_are_found_by_name_and_position(void)
+TEST(test_values_are_found_by_name_and_position)
 {
     zs_json *root = parse(" {\"a\": [1, 2.5, \"x\", true, null, {}], \"A\": false, \"\": 7, \"n\": {\"b\": -3}}\n");
     const zs_json *a = zs_json_get(root, "a");
@@ -70,7 +70,7 @@ static void test_values_are_found_by_name_and_position(void)
     zs_json_free(root);
 }
 
-static void test_integers_are_exact_to_64_bits(void)
+TEST(test_integers_are_exact_to_64_bits)
 {
     static const struct {
         const char *token;
@@ -113,7 +113,7 @@ static void test_integers_are_exact_to_64_bits(void)
     }
 }
 
-static void test_doubles_are_read_as_they_stand(void)
+TEST(test_doubles_are_read_as_they_stand)
 {
     double v[8] = {0};
     zs_json *root = parse("[0.1, -2.5e-3, 1E5, NaN, Infinity, -Infinity, 5e-324, 1.7976931348623157e308]");
@@ -142,7 +142,7 @@ static void test_doubles_are_read_as_they_stand(void)
     zs_json_free(root);
 }
 
-static void test_printing_gives_back_tokens_as_they_were_read(void)
+TEST(test_printing_gives_back_tokens_as_they_were_read)
 {
     check_prints_as("{\"a\":[18446744073709551615,-9223372036854775808,NaN,-Infinity,Infinity,1.50,1E+2,0.1]}",
                     "{\"a\":[18446744073709551615,-9223372036854775808,NaN,-Infinity,Infinity,1.50,1E+2,0.1]}");
@@ -154,7 +154,7 @@ static void test_printing_gives_back_tokens_as_they_were_read(void)
 }
 
 /* Python's json reads and writes all of these; UTF-8 and C strings cannot hold them. */
-static void test_nul_and_half_a_pair_of_surrogates_become_the_replacement_character(void)
+TEST(test_nul_and_half_a_pair_of_surrogates_become_the_replacement_character)
 {
     static const char *const cases[][2] = {
         {"\"a\\u0000b\"", "a\xEF\xBF\xBD" "b"},
@@ -173,7 +173,7 @@ static void test_nul_and_half_a_pair_of_surrogates_become_the_replacement_charac
     check_prints_as("{\"a\\u0000\":{\"\\uD800\":3}}", "{\"a\xEF\xBF\xBD\":{\"\xEF\xBF\xBD\":3}}");
 }
 
-static void test_malformed_text_is_refused(void)
+TEST(test_malformed_text_is_refused)
 {
     static const char *const texts[] = {
         "",         " ",       "{",        "}",       "[",        "]",          "[1",      "[1,]",     "{\"a\"}",
@@ -201,7 +201,7 @@ static void test_malformed_text_is_refused(void)
     zs_json_free(root);
 }
 
-static void test_nesting_and_amount_are_limited(void)
+TEST(test_nesting_and_amount_are_limited)
 {
     const size_t n = 200000;
     char *deep = malloc(n + 1);
@@ -237,7 +237,7 @@ static void check_prints_double(double value, const char *expected)
     CHECK_EQ_STR(text, expected);
 }
 
-static void test_messages_show_the_value_that_was_found(void)
+TEST(test_messages_show_the_value_that_was_found)
 {
     static const char *const cases[][2] = {{"{\"a\":[8, 8.0]}", "a: expected b, found [8,8.0]"},
                                            {"{\"a\":\"x\"}", "a: expected b, found \"x\""},
@@ -261,7 +261,7 @@ static void test_messages_show_the_value_that_was_found(void)
     zs_json_free(root);
 }
 
-static void test_doubles_print_in_the_shortest_form_that_reads_back(void)
+TEST(test_doubles_print_in_the_shortest_form_that_reads_back)
 {
     check_prints_double(0, "0.0");
     check_prints_double(-0.0, "-0.0");
@@ -300,7 +300,7 @@ static void test_doubles_print_in_the_shortest_form_that_reads_back(void)
     }
 }
 
-static void test_documents_are_built_and_changed(void)
+TEST(test_documents_are_built_and_changed)
 {
     zs_json *root = zs_json_new_object();
     zs_json_add_int64(root, "i", INT64_MIN);
@@ -347,7 +347,7 @@ static void test_documents_are_built_and_changed(void)
     zs_json_free(root);
 }
 
-static void test_a_comma_locale_changes_nothing(void)
+TEST(test_a_comma_locale_changes_nothing)
 {
     const char *const locales[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "nl_NL.UTF-8", "ru_RU.UTF-8", "de_DE"};
     bool found = false;
@@ -367,21 +367,4 @@ static void test_a_comma_locale_changes_nothing(void)
         CHECK_EQ_STR(text, "0,5");
     }
     setlocale(LC_ALL, "C");
-}
-
-int main(void)
-{
-    RUN(test_last_of_members_with_one_name_counts);
-    RUN(test_values_are_found_by_name_and_position);
-    RUN(test_integers_are_exact_to_64_bits);
-    RUN(test_doubles_are_read_as_they_stand);
-    RUN(test_printing_gives_back_tokens_as_they_were_read);
-    RUN(test_nul_and_half_a_pair_of_surrogates_become_the_replacement_character);
-    RUN(test_malformed_text_is_refused);
-    RUN(test_nesting_and_amount_are_limited);
-    RUN(test_messages_show_the_value_that_was_found);
-    RUN(test_doubles_print_in_the_shortest_form_that_reads_back);
-    RUN(test_documents_are_built_and_changed);
-    RUN(test_a_comma_locale_changes_nothing);
-    return check_result();
 }

@@ -52,16 +52,10 @@ static void random_operations(uint64_t seed, uint64_t step)
     zs_map_free(&map);
 }
 
-static void test_random_operations_equal_a_plain_array(void)
+TEST(test_random_operations_equal_a_plain_array)
 {
     random_operations(1, 1);
     random_operations(2, (uint64_t)1 << 32);
     random_operations(3, 0x9E3779B97F4A7C15u);
     random_operations(4, (uint64_t)1 << 52);
-}
-
-int main(void)
-{
-    RUN(test_random_operations_equal_a_plain_array);
-    return check_result();
 }

@@ -12,13 +12,13 @@ __attribute__((visibility("default"))) const char *__asan_default_options(void)
     return "allocator_may_return_null=1";
 }
 
-static void test_calloc_refuses_what_overflows(void)
+TEST(test_calloc_refuses_what_overflows)
 {
     volatile size_t half = SIZE_MAX / 2 + 2; /* volatile: compilers warn of what they can compute */
     CHECK(zs_calloc(half, 2) == NULL);
 }
 
-static void test_buffer_keeps_its_content_when_it_grows(void)
+TEST(test_buffer_keeps_its_content_when_it_grows)
 {
     struct zs_error err;
     struct zs_buffer b = {0};
@@ -38,7 +38,7 @@ static void test_buffer_keeps_its_content_when_it_grows(void)
     CHECK(b.data == NULL && b.size == 0 && b.capacity == 0);
 }
 
-static void test_buffer_too_large_is_an_error_and_keeps_the_content(void)
+TEST(test_buffer_too_large_is_an_error_and_keeps_the_content)
 {
     struct zs_error err;
     struct zs_buffer b = {0};
@@ -55,7 +55,7 @@ static void test_buffer_too_large_is_an_error_and_keeps_the_content(void)
     zs_buffer_free(&b);
 }
 
-static void test_checked_arithmetic_refuses_what_does_not_fit(void)
+TEST(test_checked_arithmetic_refuses_what_does_not_fit)
 {
     const uint64_t values[] = {0, 1, 2, 3, UINT32_MAX, (uint64_t)UINT32_MAX + 1, UINT64_MAX / 2, UINT64_MAX / 2 + 1,
                                UINT64_MAX - 1, UINT64_MAX};
@@ -84,7 +84,7 @@ static void test_checked_arithmetic_refuses_what_does_not_fit(void)
     CHECK_EQ_U64(zs_max_u64(3, 4), 4);
 }
 
-static void test_an_array_grows_and_keeps_its_items(void)
+TEST(test_an_array_grows_and_keeps_its_items)
 {
     uint64_t *items = NULL;
     size_t capacity = 0;
@@ -108,14 +108,4 @@ static void test_an_array_grows_and_keeps_its_items(void)
     CHECK(zs_grow(items, capacity, &capacity, 8) == NULL); /* twice as many bytes have no number */
     CHECK_EQ_U64(capacity, SIZE_MAX / 8);
     free(items);
-}
-
-int main(void)
-{
-    RUN(test_an_array_grows_and_keeps_its_items);
-    RUN(test_calloc_refuses_what_overflows);
-    RUN(test_buffer_keeps_its_content_when_it_grows);
-    RUN(test_buffer_too_large_is_an_error_and_keeps_the_content);
-    RUN(test_checked_arithmetic_refuses_what_does_not_fit);
-    return check_result();
 }

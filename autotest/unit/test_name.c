@@ -5,7 +5,7 @@
 
 #include "zarr/name.h"
 
-static void test_names_leading_outside_are_invalid(void)
+TEST(test_names_leading_outside_are_invalid)
 {
     static const char *const names[] = {"",    ".",      "..",   "....",  "/",         "a/b",    "/a",   "a/",
                                         "\\",  "..\\a",  "C:",   "z:",    "zarr.json", "a\nb",   "\x7f", "\x01",
@@ -23,7 +23,7 @@ static void test_names_leading_outside_are_invalid(void)
     }
 }
 
-static void test_names_inside(void)
+TEST(test_names_inside)
 {
     static const char *const names[] = {
         "a",   "t:0",      "a\"b",          "..a", "a..", ".hidden", "%", "%2", "100%",  "%zz",
@@ -38,7 +38,7 @@ static void test_names_inside(void)
     }
 }
 
-static void test_paths_have_one_spelling(void)
+TEST(test_paths_have_one_spelling)
 {
     static const char *const paths[][2] = {{"", ""},         {"/", ""},      {"///", ""},       {"a", "a"},
                                            {"/a/b/", "a/b"}, {"//a//", "a"}, {"__x/y", "__x/y"}};
@@ -49,12 +49,4 @@ static void test_paths_have_one_spelling(void)
         CHECK(zs_path_is_clean(paths[i][0]) == (clean[0] != '\0' && strcmp(paths[i][0], clean) == 0));
         free(clean);
     }
-}
-
-int main(void)
-{
-    RUN(test_names_leading_outside_are_invalid);
-    RUN(test_names_inside);
-    RUN(test_paths_have_one_spelling);
-    return check_result();
 }

@@ -66,7 +66,7 @@ static void check_accepted(const char *members)
     zs_node_free(readable_with(members));
 }
 
-static void test_array_metadata_are_read(void)
+TEST(test_array_metadata_are_read)
 {
     struct zs_node *node = readable_with("{\"dimension_names\":[\"y\",null],\"attributes\":{\"u\":\"m\"}}");
     CHECK_EQ_STR(node->path, "g/a");
@@ -93,7 +93,7 @@ static void test_array_metadata_are_read(void)
     zs_node_free(NULL);
 }
 
-static void test_extension_points_may_be_bare_strings(void)
+TEST(test_extension_points_may_be_bare_strings)
 {
     struct zs_node *node = readable_with("{\"codecs\":[\"bytes\"],\"chunk_key_encoding\":\"v2\",\"data_type\":{\"name\":\"int8\"}}");
     CHECK(node->array->key_is_v2 && node->array->key_separator == '.');
@@ -116,7 +116,7 @@ static void test_extension_points_may_be_bare_strings(void)
     zs_json_free(root);
 }
 
-static void test_members_that_must_be_understood(void)
+TEST(test_members_that_must_be_understood)
 {
     check_unreadable("{\"flavour\":{}}", ZS_UNSUPPORTED, "member \"flavour\" must be understood");
     check_unreadable("{\"flavour\":{\"must_understand\":true}}", ZS_UNSUPPORTED, "flavour");
@@ -133,7 +133,7 @@ static void test_members_that_must_be_understood(void)
     check_accepted("{\"attributes\":null}");
 }
 
-static void test_dimension_names(void)
+TEST(test_dimension_names)
 {
     check_unreadable("{\"dimension_names\":[\"y\"]}", ZS_INVALID, "dimension_names: expected an array of 2 names, found 1");
     check_unreadable("{\"dimension_names\":[\"y\",2]}", ZS_INVALID, "dimension_names");
@@ -165,7 +165,7 @@ static void check_no_node(const char *text, enum zs_status expected, const char 
     CHECK(strncmp(err.message, "zarr.json: ", 11) == 0);
 }
 
-static void test_documents_that_are_no_nodes(void)
+TEST(test_documents_that_are_no_nodes)
 {
     check_no_node("[]", ZS_INVALID, "object");
     check_no_node("null", ZS_INVALID, "object");
@@ -189,7 +189,7 @@ static void check_key(int ndim, bool is_v2, char separator, const char *path, co
     free(key);
 }
 
-static void test_other_keys_are_not_taken_for_chunk_keys(void)
+TEST(test_other_keys_are_not_taken_for_chunk_keys)
 {
     const struct zs_array_meta meta = {.ndim = 2, .key_separator = '/'}, v2 = {.ndim = 2, .key_is_v2 = true, .key_separator = '.'};
     const struct zs_array_meta scalar = {.key_separator = '/'};
@@ -205,7 +205,7 @@ static void test_other_keys_are_not_taken_for_chunk_keys(void)
     CHECK(!zs_chunk_key_parse(&scalar, "0", index));
 }
 
-static void test_chunk_keys(void)
+TEST(test_chunk_keys)
 {
     check_key(3, false, '/', "g/a", "g/a/c/1/23/18446744073709551615");
     check_key(2, false, '.', "a", "a/c.1.23");
@@ -226,7 +226,7 @@ static void test_chunk_keys(void)
 }
 
 /* Each member removed, and replaced by a value of each kind: never more than a clear error. */
-static void test_members_of_any_json_type_do_not_crash(void)
+TEST(test_members_of_any_json_type_do_not_crash)
 {
     static const char *const values[] = {"null", "true", "-1", "1e999", "\"\"", "\"absent\"", "[]", "[[]]", "{}", "[null,{}]",
                                          "{\"name\":\"default\",\"configuration\":[]}", "[{\"name\":\"\"}]", "NaN"};
@@ -242,17 +242,4 @@ static void test_members_of_any_json_type_do_not_crash(void)
             free(text);
         }
     }
-}
-
-int main(void)
-{
-    RUN(test_array_metadata_are_read);
-    RUN(test_extension_points_may_be_bare_strings);
-    RUN(test_members_that_must_be_understood);
-    RUN(test_dimension_names);
-    RUN(test_documents_that_are_no_nodes);
-    RUN(test_chunk_keys);
-    RUN(test_other_keys_are_not_taken_for_chunk_keys);
-    RUN(test_members_of_any_json_type_do_not_crash);
-    return check_result();
 }

@@ -34,7 +34,7 @@ static void stored_position(const struct zs_level *level, uint64_t number, uint6
     }
 }
 
-static void test_every_order_is_a_permutation_for_every_grid(void)
+TEST(test_every_order_is_a_permutation_for_every_grid)
 {
     static uint64_t numbers[MOST];
     uint64_t rng = 3;
@@ -66,7 +66,7 @@ static uint64_t morton_code(const struct zs_level *level, uint64_t number)
     return code;
 }
 
-static void test_morton_interleaves_bits(void)
+TEST(test_morton_interleaves_bits)
 {
     static uint64_t numbers[MOST];
     static const uint64_t grids[][4] = {{8, 8, 1, 1}, {5, 9, 1, 1},   {1, 16, 1, 3},
@@ -92,7 +92,7 @@ static void test_morton_interleaves_bits(void)
         CHECK_EQ_U64(numbers[i], z[i]);
 }
 
-static void test_hilbert_neighbours_are_adjacent(void)
+TEST(test_hilbert_neighbours_are_adjacent)
 {
     static uint64_t numbers[MOST];
     static const struct {
@@ -111,12 +111,4 @@ static void test_hilbert_neighbours_are_adjacent(void)
             CHECK_EQ_U64(distance, 1);
         }
     }
-}
-
-int main(void)
-{
-    RUN(test_every_order_is_a_permutation_for_every_grid);
-    RUN(test_morton_interleaves_bits);
-    RUN(test_hilbert_neighbours_are_adjacent);
-    return check_result();
 }

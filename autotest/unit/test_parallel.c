@@ -40,7 +40,7 @@ static void each_once(int threads, size_t n)
     free(c.seen);
 }
 
-static void test_each_item_is_done_once(void)
+TEST(test_each_item_is_done_once)
 {
     static const int threads[] = {-1, 0, 1, 2, 3, 8, 200};
     static const size_t sizes[] = {0, 1, 2, 3, 7, 1000, 20000};
@@ -50,7 +50,7 @@ static void test_each_item_is_done_once(void)
     each_once(16, 5); /* more threads than items */
 }
 
-static void test_no_more_threads_than_asked_for(void)
+TEST(test_no_more_threads_than_asked_for)
 {
     atomic_int seen[60];
     for (size_t i = 0; i < 60; i++)
@@ -61,7 +61,7 @@ static void test_no_more_threads_than_asked_for(void)
     CHECK(c.most_running >= 2); /* they sleep: even one processor runs several */
 }
 
-static void test_an_error_stops_the_loop_and_is_handed_out(void)
+TEST(test_an_error_stops_the_loop_and_is_handed_out)
 {
     for (int threads = 1; threads <= 8; threads *= 2) {
         struct zs_error err;
@@ -119,7 +119,7 @@ static enum zs_status look_at_setting(void *ctx, size_t item, struct zs_error *e
     return ZS_OK;
 }
 
-static void test_pool_threads_take_over_the_callers_thread_settings(void)
+TEST(test_pool_threads_take_over_the_callers_thread_settings)
 {
     const struct zs_thread_context hooks = {capture, enter, leave, release};
     zs_parallel_set_thread_context(&hooks);
@@ -148,7 +148,7 @@ static enum zs_status beside(void *ctx, size_t item, struct zs_error *err)
     return ZS_OK;
 }
 
-static void test_background_work_is_awaited_and_its_error_returned(void)
+TEST(test_background_work_is_awaited_and_its_error_returned)
 {
     const struct zs_thread_context hooks = {capture, enter, leave, release};
     zs_parallel_set_thread_context(&hooks);
@@ -167,14 +167,4 @@ static void test_background_work_is_awaited_and_its_error_returned(void)
     CHECK_EQ_I64(released - released_before, 3);
     const struct zs_thread_context none = {NULL, NULL, NULL, NULL};
     zs_parallel_set_thread_context(&none);
-}
-
-int main(void)
-{
-    RUN(test_each_item_is_done_once);
-    RUN(test_no_more_threads_than_asked_for);
-    RUN(test_an_error_stops_the_loop_and_is_handed_out);
-    RUN(test_pool_threads_take_over_the_callers_thread_settings);
-    RUN(test_background_work_is_awaited_and_its_error_returned);
-    return check_result();
 }

@@ -5,7 +5,7 @@
 #include "check.h"
 #include "raster/healpix.h"
 
-static void test_each_face_has_its_square_and_face_6_two(void)
+TEST(test_each_face_has_its_square_and_face_6_two)
 {
     int seen[ZS_HEALPIX_FACES] = {0}, empty = 0;
     for (int row = 0; row < ZS_HEALPIX_SIDE; row++)
@@ -26,7 +26,7 @@ static void test_each_face_has_its_square_and_face_6_two(void)
     }
 }
 
-static void test_cell_numbers_and_positions_are_inverse(void)
+TEST(test_cell_numbers_and_positions_are_inverse)
 {
     uint32_t x, y;
     for (uint64_t cell = 0; cell < 4096; cell++) {
@@ -40,7 +40,7 @@ static void test_cell_numbers_and_positions_are_inverse(void)
     CHECK_EQ_U64(y, (1u << 29) - 1);
 }
 
-static void test_rings_number_each_cell_once(void)
+TEST(test_rings_number_each_cell_once)
 {
     for (int order = 0; order <= 5; order++) {
         const uint32_t side = 1u << order;
@@ -61,7 +61,7 @@ static void test_rings_number_each_cell_once(void)
     CHECK_EQ_U64(zs_healpix_ring(29, 11, 0, 0), ((uint64_t)12 << 58) - 1);
 }
 
-static void test_words_of_zagg_are_cells_of_one_order(void)
+TEST(test_words_of_zagg_are_cells_of_one_order)
 {
     uint64_t cell = 0;
     /* of zagg's fixture `minimal`: shard 11213 of order 4, its first cell of order 6 */
@@ -82,7 +82,7 @@ static void test_words_of_zagg_are_cells_of_one_order(void)
     CHECK(!zs_healpix_unpack_morton((uint64_t)1 << 60 | 48, 29, &cell)); /* a point */
 }
 
-static void test_words_of_cells_of_any_order(void)
+TEST(test_words_of_cells_of_any_order)
 {
     uint64_t cell = 0;
     int order = 0;
@@ -143,7 +143,7 @@ static void check_window(int order, int shown, uint64_t x, uint64_t y, uint64_t 
     CHECK_EQ_U64(pixels, width * height);
 }
 
-static void test_windows_are_runs_of_their_cells(void)
+TEST(test_windows_are_runs_of_their_cells)
 {
     srand(1);
     for (int i = 0; i < 300; i++) {
@@ -157,7 +157,7 @@ static void test_windows_are_runs_of_their_cells(void)
     }
 }
 
-static void test_a_whole_face_is_one_run(void)
+TEST(test_a_whole_face_is_one_run)
 {
     struct zs_healpix_cut cut = {29, 5, 29, 0, 0, 1u << 29, 1u << 29, 0, 0};
     struct zs_healpix_part part;
@@ -170,16 +170,4 @@ static void test_a_whole_face_is_one_run(void)
     CHECK_EQ_U64(runs.list[0].count, (uint64_t)1 << 58);
     CHECK(!zs_healpix_next_part(&cut, &part));
     zs_runs_clear(&runs);
-}
-
-int main(void)
-{
-    RUN(test_each_face_has_its_square_and_face_6_two);
-    RUN(test_cell_numbers_and_positions_are_inverse);
-    RUN(test_rings_number_each_cell_once);
-    RUN(test_words_of_zagg_are_cells_of_one_order);
-    RUN(test_words_of_cells_of_any_order);
-    RUN(test_windows_are_runs_of_their_cells);
-    RUN(test_a_whole_face_is_one_run);
-    return check_result();
 }

@@ -142,7 +142,7 @@ static bool lists(struct zs_store *store, const char *path)
 
 /* ---- Removing ---- */
 
-static void test_removing_levels_keeps_unrelated_objects(void)
+TEST(test_removing_levels_keeps_unrelated_objects)
 {
     static const struct {
         const char *key, *text;
@@ -174,7 +174,7 @@ static enum zs_status no_list(struct zs_store *store, const char *prefix, char *
     return zs_fail(err, store->is_remote ? ZS_UNSUPPORTED : ZS_IO, "%s: cannot be listed", prefix);
 }
 
-static void test_a_group_that_cannot_be_listed_is_not_taken_for_empty(void)
+TEST(test_a_group_that_cannot_be_listed_is_not_taken_for_empty)
 {
     for (int is_unsupported = 0; is_unsupported < 2; is_unsupported++) {
         struct geo_store s = {0};
@@ -201,7 +201,7 @@ static void test_a_group_that_cannot_be_listed_is_not_taken_for_empty(void)
     }
 }
 
-static void test_removing_that_is_killed_leaves_no_level_or_a_whole_one(void)
+TEST(test_removing_that_is_killed_leaves_no_level_or_a_whole_one)
 {
     for (int how = 0; how < 4; how++) { /* with consolidated metadata or without; one call fails, or all from one on */
         bool done = false;
@@ -259,7 +259,7 @@ static void put_outdated_level(struct geo_store *s, bool is_consolidated)
     zs_hierarchy_free(h);
 }
 
-static void test_an_outdated_level_is_not_read_and_goes_before_the_new_one(void)
+TEST(test_an_outdated_level_is_not_read_and_goes_before_the_new_one)
 {
     const uint8_t new[31] = {[15] = 5};
     for (int how = 0; how < 4; how++) { /* with consolidated metadata or without; one call fails, or all from one on */
@@ -289,7 +289,7 @@ static void test_an_outdated_level_is_not_read_and_goes_before_the_new_one(void)
     }
 }
 
-static void test_other_arrays_at_the_path_of_a_level_are_not_overwritten(void)
+TEST(test_other_arrays_at_the_path_of_a_level_are_not_overwritten)
 {
     static const struct {
         const char *path, *document;
@@ -316,7 +316,7 @@ static void test_other_arrays_at_the_path_of_a_level_are_not_overwritten(void)
     }
 }
 
-static void test_an_array_of_another_type_is_no_level(void)
+TEST(test_an_array_of_another_type_is_no_level)
 {
     struct geo_store s = {0};
     struct zs_error err = {""};
@@ -327,7 +327,7 @@ static void test_an_array_of_another_type_is_no_level(void)
     close_store(&s);
 }
 
-static void test_other_arrays_of_a_group_stay_when_a_level_comes_to_it(void)
+TEST(test_other_arrays_of_a_group_stay_when_a_level_comes_to_it)
 {
     struct geo_store s = {0};
     struct zs_error err = {""};
@@ -345,7 +345,7 @@ static void test_other_arrays_of_a_group_stay_when_a_level_comes_to_it(void)
     close_store(&s);
 }
 
-static void test_chunks_that_a_killed_writer_left_do_not_show_through(void)
+TEST(test_chunks_that_a_killed_writer_left_do_not_show_through)
 {
     struct geo_store s = {0};
     struct zs_error err = {""};
@@ -356,17 +356,4 @@ static void test_chunks_that_a_killed_writer_left_do_not_show_through(void)
     check_ok(build(s.store, 0, &err), &err); /* nothing but fill value: no chunk is written */
     CHECK(check_levels(s.store, true, (uint8_t[31]){0}) == 1);
     close_store(&s);
-}
-
-int main(void)
-{
-    RUN(test_removing_levels_keeps_unrelated_objects);
-    RUN(test_a_group_that_cannot_be_listed_is_not_taken_for_empty);
-    RUN(test_removing_that_is_killed_leaves_no_level_or_a_whole_one);
-    RUN(test_an_outdated_level_is_not_read_and_goes_before_the_new_one);
-    RUN(test_other_arrays_at_the_path_of_a_level_are_not_overwritten);
-    RUN(test_an_array_of_another_type_is_no_level);
-    RUN(test_other_arrays_of_a_group_stay_when_a_level_comes_to_it);
-    RUN(test_chunks_that_a_killed_writer_left_do_not_show_through);
-    return check_result();
 }

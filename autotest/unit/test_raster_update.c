@@ -79,7 +79,7 @@ static void check_bytes(struct geo_store *s, const char *key, struct zs_buffer *
 
 /* ---- Georeferencing ---- */
 
-static void test_bare_array_gets_all_conventions(void)
+TEST(test_bare_array_gets_all_conventions)
 {
     struct geo_store s = {0};
     put_group(&s, "", "{}");
@@ -131,7 +131,7 @@ static const struct {
     {"t", "[7]", "['t']", "{'bounds':'t_bnds'}", false},
 };
 
-static void test_what_other_arrays_use_stays(void)
+TEST(test_what_other_arrays_use_stays)
 {
     static const char *const kept[] = {"zarr.json", "x/zarr.json", "y/zarr.json", "crs/zarr.json", "x/c/0", "y/c/0"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
@@ -156,7 +156,7 @@ static void test_what_other_arrays_use_stays(void)
     }
 }
 
-static void test_group_entries_and_levels_follow(void)
+TEST(test_group_entries_and_levels_follow)
 {
     struct geo_store s = {0};
     const double half[6] = {5000, 40, 0, 9000, 0, -40};
@@ -217,7 +217,7 @@ static const char *const gaussian_axes[] = {"lat/c/0",       "lon/c/0",       "h
                                             "lat/zarr.json", "lon/zarr.json", "half/lat/zarr.json",
                                             "half/lon/zarr.json"};
 
-static void test_a_crs_leaves_coordinates_of_the_array_and_its_overviews(void)
+TEST(test_a_crs_leaves_coordinates_of_the_array_and_its_overviews)
 {
     const double base[6] = {4.5, 1, 0, 50.5, 0, -1}, half[6] = {4, 2, 0, 51, 0, -2};
     struct geo_store s = {0};
@@ -240,7 +240,7 @@ static void test_a_crs_leaves_coordinates_of_the_array_and_its_overviews(void)
     close_store(&s);
 }
 
-static void test_a_crs_keeps_the_geotransform_of_a_grid_mapping(void)
+TEST(test_a_crs_keeps_the_geotransform_of_a_grid_mapping)
 {
     struct geo_store s = {0};
     const double t[6] = {5000, 20, 1, 9000, 2, -20};
@@ -255,7 +255,7 @@ static void test_a_crs_keeps_the_geotransform_of_a_grid_mapping(void)
     close_store(&s);
 }
 
-static void test_other_units_follow_a_crs(void)
+TEST(test_other_units_follow_a_crs)
 {
     const double t[6] = {10, 1, 0, 51, 0, -1};
     struct geo_store s = {0};
@@ -269,7 +269,7 @@ static void test_other_units_follow_a_crs(void)
     close_store(&s);
 }
 
-static void test_kilometres_stay_kilometres(void)
+TEST(test_kilometres_stay_kilometres)
 {
     const double t[6] = {-500, 1000, 0, 500, 0, -1000};
     struct geo_store s = {0};
@@ -307,7 +307,7 @@ static void check_nameless(const char *path)
     close_store(&s);
 }
 
-static void test_array_without_dimension_names_gets_none(void)
+TEST(test_array_without_dimension_names_gets_none)
 {
     check_nameless("a");
     check_nameless("");
@@ -315,7 +315,7 @@ static void test_array_without_dimension_names_gets_none(void)
 
 /* ---- Band properties ---- */
 
-static void test_nodata_and_metadata(void)
+TEST(test_nodata_and_metadata)
 {
     static const char *const paths[] = {"g", "g/a"};
     const char *const metadata[] = {"n=1.50", "list=[1,2]", "new=v", "units=km", NULL};
@@ -346,7 +346,7 @@ static void test_nodata_and_metadata(void)
     close_store(&s);
 }
 
-static void test_overviews_of_a_root_array_are_refused_with_a_way_out(void)
+TEST(test_overviews_of_a_root_array_are_refused_with_a_way_out)
 {
     struct geo_store s = {0};
     struct zs_error err = {""};
@@ -358,19 +358,4 @@ static void test_overviews_of_a_root_array_are_refused_with_a_way_out(void)
     CHECK_CONTAINS(err.message, "root of its store");
     CHECK_CONTAINS(err.message, "gdal_translate -of ShardedZarr");
     close_store(&s);
-}
-
-int main(void)
-{
-    RUN(test_bare_array_gets_all_conventions);
-    RUN(test_what_other_arrays_use_stays);
-    RUN(test_group_entries_and_levels_follow);
-    RUN(test_a_crs_leaves_coordinates_of_the_array_and_its_overviews);
-    RUN(test_a_crs_keeps_the_geotransform_of_a_grid_mapping);
-    RUN(test_other_units_follow_a_crs);
-    RUN(test_kilometres_stay_kilometres);
-    RUN(test_array_without_dimension_names_gets_none);
-    RUN(test_nodata_and_metadata);
-    RUN(test_overviews_of_a_root_array_are_refused_with_a_way_out);
-    return check_result();
 }

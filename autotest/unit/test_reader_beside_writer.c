@@ -175,7 +175,7 @@ static void run_scene(const char *root, int number_of_scene, const char *codecs,
     CHECK(VSIRmdirRecursive(s.root) == 0);
 }
 
-static void test_reader_beside_a_writer_gets_old_or_new_chunks_on_disk(void)
+TEST(test_reader_beside_a_writer_gets_old_or_new_chunks_on_disk)
 {
     char root[100];
     (void)snprintf(root, sizeof root, "/tmp/shardedzarr_beside_%ld", (long)getpid());
@@ -183,17 +183,10 @@ static void test_reader_beside_a_writer_gets_old_or_new_chunks_on_disk(void)
         run_scene(root, layout, layouts[layout], ZS_UPDATE_REWRITE);
 }
 
-static void test_reader_beside_append_or_in_place_writer_gets_old_or_new_chunks(void)
+TEST(test_reader_beside_append_or_in_place_writer_gets_old_or_new_chunks)
 {
     char root[100];
     (void)snprintf(root, sizeof root, "/tmp/shardedzarr_beside_%ld", (long)getpid());
     for (int i = 0; i < WAYS; i++)
         run_scene(root, i, ways[i].codecs, ways[i].update);
-}
-
-int main(void)
-{
-    RUN(test_reader_beside_a_writer_gets_old_or_new_chunks_on_disk);
-    RUN(test_reader_beside_append_or_in_place_writer_gets_old_or_new_chunks);
-    return check_result();
 }

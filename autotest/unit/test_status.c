@@ -10,7 +10,7 @@ static void prefixed(const char *message, const char *context, const char *expec
     CHECK_EQ_STR(err.message, expected);
 }
 
-static void test_path_is_not_repeated_in_messages(void)
+TEST(test_path_is_not_repeated_in_messages)
 {
     prefixed("root/c/0: found 3", "root/c/0", "root/c/0: found 3");
     prefixed("root/c/0: found 3", "root/c/0, inner chunk [1,2]", "root/c/0, inner chunk [1,2]: found 3");
@@ -26,7 +26,7 @@ static void test_path_is_not_repeated_in_messages(void)
     prefixed("", "root/c/0", "root/c/0: ");
 }
 
-static void test_long_messages_are_cut_and_stay_in_bounds(void)
+TEST(test_long_messages_are_cut_and_stay_in_bounds)
 {
     struct {
         struct zs_error err;
@@ -50,11 +50,4 @@ static void test_long_messages_are_cut_and_stay_in_bounds(void)
     }
     for (size_t i = 0; i < sizeof s.guard; i++)
         CHECK_EQ_U64((unsigned char)s.guard[i], 0x5A);
-}
-
-int main(void)
-{
-    RUN(test_path_is_not_repeated_in_messages);
-    RUN(test_long_messages_are_cut_and_stay_in_bounds);
-    return check_result();
 }

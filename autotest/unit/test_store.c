@@ -226,13 +226,13 @@ static struct zs_store *vsi_store(const char *root)
     return store;
 }
 
-static void test_memory_keeps_the_contract(void)
+TEST(test_memory_keeps_the_contract)
 {
     check_contract(memory_store(), true);
     zs_store_free(NULL);
 }
 
-static void test_vsimem_keeps_the_contract(void)
+TEST(test_vsimem_keeps_the_contract)
 {
     check_contract(vsi_store("/vsimem/store.zarr/"), false);
     VSIRmdirRecursive("/vsimem/store.zarr");
@@ -246,7 +246,7 @@ static char *new_directory(void)
     return root;
 }
 
-static void test_a_directory_keeps_the_contract(void)
+TEST(test_a_directory_keeps_the_contract)
 {
     char *root = new_directory();
     check_contract(vsi_store(root), true);
@@ -262,7 +262,7 @@ static void test_a_directory_keeps_the_contract(void)
     free(root);
 }
 
-static void test_unwritable_store_is_an_error_and_not_absent(void)
+TEST(test_unwritable_store_is_an_error_and_not_absent)
 {
     char *root = new_directory(), *file = zs_format("%s/plain", root);
     struct zs_error err = {""};
@@ -277,7 +277,7 @@ static void test_unwritable_store_is_an_error_and_not_absent(void)
     free(file);
 }
 
-static void test_gdal_error_state_is_unchanged(void)
+TEST(test_gdal_error_state_is_unchanged)
 {
     struct zs_error err;
     struct zs_object *o;
@@ -294,7 +294,7 @@ static void test_gdal_error_state_is_unchanged(void)
     zs_store_free(store);
 }
 
-static void test_remote_paths_are_known_by_prefix_and_archive_location(void)
+TEST(test_remote_paths_are_known_by_prefix_and_archive_location)
 {
     static const char *const remote[] = {"/vsicurl/http://host/a.zarr",
                                          "/vsicurl?use_head=no&url=http%3A%2F%2Fhost/a.zarr",
@@ -385,7 +385,7 @@ static struct zs_store store_before(struct zs_store *inner, const char *read_onl
     return (struct zs_store){.ops = &ops, .inner = inner, .root = root, .read_only = read_only};
 }
 
-static void test_operations_missing_in_a_wrapping_store_go_to_the_inner_one(void)
+TEST(test_operations_missing_in_a_wrapping_store_go_to_the_inner_one)
 {
     struct zs_store *inner;
     struct zs_lock *lock = NULL;
@@ -412,7 +412,7 @@ static void test_operations_missing_in_a_wrapping_store_go_to_the_inner_one(void
     zs_store_free(&outer);
 }
 
-static void test_read_only_wrapping_store_prevents_writes_to_the_inner_one(void)
+TEST(test_read_only_wrapping_store_prevents_writes_to_the_inner_one)
 {
     struct zs_store *inner;
     struct zs_writer *writer;
@@ -453,7 +453,7 @@ static enum zs_status replace(void *ctx, struct zs_error *err)
     return o->calls <= o->conflicts ? zs_fail(err, ZS_CONFLICT, "too late") : ZS_OK;
 }
 
-static void test_object_is_replaced_over_one_put_meanwhile(void)
+TEST(test_object_is_replaced_over_one_put_meanwhile)
 {
     struct overtaken o = {.conflicts = 3};
     struct zs_error err = {""};
@@ -462,18 +462,4 @@ static void test_object_is_replaced_over_one_put_meanwhile(void)
     CHECK(o.calls == 4);
     expect_bytes(o.store, "a", "abcd");
     zs_store_free(o.store);
-}
-
-int main(void)
-{
-    RUN(test_object_is_replaced_over_one_put_meanwhile);
-    RUN(test_operations_missing_in_a_wrapping_store_go_to_the_inner_one);
-    RUN(test_read_only_wrapping_store_prevents_writes_to_the_inner_one);
-    RUN(test_remote_paths_are_known_by_prefix_and_archive_location);
-    RUN(test_memory_keeps_the_contract);
-    RUN(test_vsimem_keeps_the_contract);
-    RUN(test_a_directory_keeps_the_contract);
-    RUN(test_unwritable_store_is_an_error_and_not_absent);
-    RUN(test_gdal_error_state_is_unchanged);
-    return check_result();
 }

@@ -65,7 +65,7 @@ static void make_link(const char *target, const char *root, const char *name)
 
 /* ---- Makers ---- */
 
-static void test_mark_is_taken_over_where_its_maker_is_seen_to_be_gone_or_the_user_says_so(void)
+TEST(test_mark_is_taken_over_where_its_maker_is_seen_to_be_gone_or_the_user_says_so)
 {
     static const char elsewhere[] = "A raster is being written here, or was when its writer was killed.\n"
                                     "process 17 since 5 in pid:[1] boot b on elsewhere at 2026-01-01T00:00:00Z\n";
@@ -101,7 +101,7 @@ static void test_mark_is_taken_over_where_its_maker_is_seen_to_be_gone_or_the_us
 
 /* ---- Uploads and removals ---- */
 
-static void test_an_upload_whose_bytes_cannot_be_read_back_is_an_error_and_publishes_nothing(void)
+TEST(test_an_upload_whose_bytes_cannot_be_read_back_is_an_error_and_publishes_nothing)
 {
     static unsigned char data[3 << 20];
     struct zs_error err;
@@ -127,7 +127,7 @@ static void test_an_upload_whose_bytes_cannot_be_read_back_is_an_error_and_publi
     VSIRmdirRecursive("/vsimem/fault");
 }
 
-static void test_failed_removal_is_an_error_unless_the_object_is_known_to_be_absent(void)
+TEST(test_failed_removal_is_an_error_unless_the_object_is_known_to_be_absent)
 {
     struct zs_error err;
     fault_vsi_install();
@@ -152,7 +152,7 @@ static void test_failed_removal_is_an_error_unless_the_object_is_known_to_be_abs
 
 /* ---- Keys ---- */
 
-static void test_a_key_that_leaves_the_store_is_refused_by_every_call(void)
+TEST(test_a_key_that_leaves_the_store_is_refused_by_every_call)
 {
     static const char *const bad[] = {"..",   ".", "../a", "a/..", "a/../b", "./a",    "a/./b", "/a",  "a/",
                                       "a//b", "/", "//",   "a\nb", "\x7f",   "\x01/a", "/..",   "a/.", "../../x"};
@@ -205,7 +205,7 @@ static size_t temporary_count(const char *root)
     return n;
 }
 
-static void test_temporary_names_are_recognised_and_random(void)
+TEST(test_temporary_names_are_recognised_and_random)
 {
     CHECK(zs_is_temporary_name(".shardedzarr-0123456789abcdef0123456789abcdef.tmp"));
     CHECK(!zs_is_temporary_name(".shardedzarr-0123456789abcdef0123456789abcdeg.tmp"));
@@ -239,7 +239,7 @@ static void test_temporary_names_are_recognised_and_random(void)
     remove_directory(root);
 }
 
-static void test_next_writer_removes_files_of_dead_writers_and_keeps_those_of_live_ones(void)
+TEST(test_next_writer_removes_files_of_dead_writers_and_keeps_those_of_live_ones)
 {
     struct zs_error err;
     char *root = new_directory();
@@ -288,7 +288,7 @@ static void *put_many(void *store)
     return NULL;
 }
 
-static void test_writers_that_start_while_others_look_for_dead_ones_lose_nothing(void)
+TEST(test_writers_that_start_while_others_look_for_dead_ones_lose_nothing)
 {
     struct zs_error err;
     char *root = new_directory();
@@ -309,7 +309,7 @@ static void test_writers_that_start_while_others_look_for_dead_ones_lose_nothing
     remove_directory(root);
 }
 
-static void test_store_with_removed_folders_is_written_to(void)
+TEST(test_store_with_removed_folders_is_written_to)
 {
     struct zs_error err;
     char *root = new_directory();
@@ -329,7 +329,7 @@ static void test_store_with_removed_folders_is_written_to(void)
 
 /* ---- Links and what is no file ---- */
 
-static void test_nothing_is_written_or_removed_through_a_link_that_leaves_the_store(void)
+TEST(test_nothing_is_written_or_removed_through_a_link_that_leaves_the_store)
 {
     struct zs_error err = {""};
     enum zs_link link;
@@ -368,7 +368,7 @@ static void test_nothing_is_written_or_removed_through_a_link_that_leaves_the_st
     remove_directory(outside);
 }
 
-static void test_a_link_within_the_store_is_written_through(void)
+TEST(test_a_link_within_the_store_is_written_through)
 {
     char *root = new_directory(), *parent = zs_format("%s-other", root);
     CHECK(mkdir(parent, 0755) == 0); /* begins with the same letters */
@@ -390,7 +390,7 @@ static void test_a_link_within_the_store_is_written_through(void)
     remove_directory(root);
 }
 
-static void test_the_root_may_be_a_link(void)
+TEST(test_the_root_may_be_a_link)
 {
     char *root = new_directory(), *link = zs_format("%s.zarr", root);
     CHECK(symlink(root, link) == 0);
@@ -405,7 +405,7 @@ static void test_the_root_may_be_a_link(void)
     remove_directory(root);
 }
 
-static void test_a_pipe_is_no_object_and_does_not_hang(void)
+TEST(test_a_pipe_is_no_object_and_does_not_hang)
 {
     struct zs_error err = {""};
     struct zs_object *o;
@@ -448,7 +448,7 @@ static struct zs_buffer shard_in_order(const char *order, char first)
     return b;
 }
 
-static void test_a_shard_in_memory_replaced_between_index_and_data_is_read_anew(void)
+TEST(test_a_shard_in_memory_replaced_between_index_and_data_is_read_anew)
 {
     for (int way = 1; way < 4; way++) {
         struct zs_error err = {""};
@@ -485,7 +485,7 @@ static void test_a_shard_in_memory_replaced_between_index_and_data_is_read_anew(
 }
 
 /* Twice as many objects as descriptors that the process may have, and one of those that are not kept open is replaced. */
-static void test_more_objects_are_read_than_files_may_be_open(void)
+TEST(test_more_objects_are_read_than_files_may_be_open)
 {
     enum { OBJECTS = 96 };
     struct zs_error err;
@@ -520,23 +520,4 @@ static void test_more_objects_are_read_than_files_may_be_open(void)
         zs_object_close(objects[i]);
     zs_store_free(store);
     remove_directory(root);
-}
-
-int main(void)
-{
-    RUN(test_mark_is_taken_over_where_its_maker_is_seen_to_be_gone_or_the_user_says_so);
-    RUN(test_an_upload_whose_bytes_cannot_be_read_back_is_an_error_and_publishes_nothing);
-    RUN(test_failed_removal_is_an_error_unless_the_object_is_known_to_be_absent);
-    RUN(test_a_key_that_leaves_the_store_is_refused_by_every_call);
-    RUN(test_temporary_names_are_recognised_and_random);
-    RUN(test_next_writer_removes_files_of_dead_writers_and_keeps_those_of_live_ones);
-    RUN(test_writers_that_start_while_others_look_for_dead_ones_lose_nothing);
-    RUN(test_store_with_removed_folders_is_written_to);
-    RUN(test_nothing_is_written_or_removed_through_a_link_that_leaves_the_store);
-    RUN(test_a_link_within_the_store_is_written_through);
-    RUN(test_the_root_may_be_a_link);
-    RUN(test_a_pipe_is_no_object_and_does_not_hang);
-    RUN(test_a_shard_in_memory_replaced_between_index_and_data_is_read_anew);
-    RUN(test_more_objects_are_read_than_files_may_be_open);
-    return check_result();
 }

@@ -76,24 +76,24 @@ static const char *notes_of_puts(enum zs_sync sync, int count, bool at_end)
     return noted;
 }
 
-static void test_bytes_are_on_the_disk_before_the_rename_and_the_folder_after_it(void)
+TEST(test_bytes_are_on_the_disk_before_the_rename_and_the_folder_after_it)
 {
     CHECK_EQ_STR(notes_of_puts(ZS_SYNC_EACH, 1, false), "drf");
     CHECK_EQ_STR(notes_of_puts(ZS_SYNC_EACH, 2, true), "drfdrf");
 }
 
-static void test_without_sync_nothing_waits_for_the_disk(void)
+TEST(test_without_sync_nothing_waits_for_the_disk)
 {
     CHECK_EQ_STR(notes_of_puts(ZS_SYNC_NO, 3, true), "rrr");
 }
 
-static void test_a_new_store_is_put_on_the_disk_at_its_end_each_folder_once(void)
+TEST(test_a_new_store_is_put_on_the_disk_at_its_end_each_folder_once)
 {
     CHECK_EQ_STR(notes_of_puts(ZS_SYNC_LATER, 3, false), "rrr");
     CHECK_EQ_STR(notes_of_puts(ZS_SYNC_LATER, 3, true), "rrrddddfff"); /* c, the root, and the one above it */
 }
 
-static void test_files_of_a_new_store_wait_for_the_disk_side_by_side(void)
+TEST(test_files_of_a_new_store_wait_for_the_disk_side_by_side)
 {
     disk_us = 20000;
     atomic_store(&at_once, 0);
@@ -102,7 +102,7 @@ static void test_files_of_a_new_store_wait_for_the_disk_side_by_side(void)
     disk_us = 0;
 }
 
-static void test_failed_fsync_is_an_error_and_keeps_the_old_object(void)
+TEST(test_failed_fsync_is_an_error_and_keeps_the_old_object)
 {
     struct zs_error err = {""};
     struct zs_store *store = NULL;
@@ -155,22 +155,11 @@ static const char *notes_of_update(enum zs_update update, enum zs_sync sync)
     return noted;
 }
 
-static void test_a_shard_that_is_changed_waits_for_the_disk_as_often_as_its_order_needs(void)
+TEST(test_a_shard_that_is_changed_waits_for_the_disk_as_often_as_its_order_needs)
 {
     CHECK_EQ_STR(notes_of_update(ZS_UPDATE_REWRITE, ZS_SYNC_EACH), "drf");
     CHECK_EQ_STR(notes_of_update(ZS_UPDATE_APPEND, ZS_SYNC_EACH), "drfdd"); /* the journal, the chunk, the index */
     CHECK_EQ_STR(notes_of_update(ZS_UPDATE_IN_PLACE, ZS_SYNC_EACH), "d");
     CHECK_EQ_STR(notes_of_update(ZS_UPDATE_APPEND, ZS_SYNC_NO), "r");
     CHECK_EQ_STR(notes_of_update(ZS_UPDATE_IN_PLACE, ZS_SYNC_NO), "");
-}
-
-int main(void)
-{
-    RUN(test_bytes_are_on_the_disk_before_the_rename_and_the_folder_after_it);
-    RUN(test_without_sync_nothing_waits_for_the_disk);
-    RUN(test_a_new_store_is_put_on_the_disk_at_its_end_each_folder_once);
-    RUN(test_files_of_a_new_store_wait_for_the_disk_side_by_side);
-    RUN(test_failed_fsync_is_an_error_and_keeps_the_old_object);
-    RUN(test_a_shard_that_is_changed_waits_for_the_disk_as_often_as_its_order_needs);
-    return check_result();
 }

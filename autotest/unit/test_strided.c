@@ -90,7 +90,7 @@ static void one_copy(uint64_t *rng)
     CHECK_EQ_MEM(dst, expected, sizeof dst);
 }
 
-static void test_random_layouts_equal_a_naive_loop(void)
+TEST(test_random_layouts_equal_a_naive_loop)
 {
     uint64_t rng = 5;
     for (size_t i = 0; i < sizeof src; i++)
@@ -99,7 +99,7 @@ static void test_random_layouts_equal_a_naive_loop(void)
         one_copy(&rng);
 }
 
-static void test_a_long_scattered_row_is_converted_in_parts(void)
+TEST(test_a_long_scattered_row_is_converted_in_parts)
 {
     enum { N = 3000 };
     static uint64_t wide[2 * N], out[N];
@@ -113,7 +113,7 @@ static void test_a_long_scattered_row_is_converted_in_parts(void)
         CHECK_EQ_U64(out[i], ~i);
 }
 
-static void test_no_dimensions_is_one_element_and_an_empty_box_is_nothing(void)
+TEST(test_no_dimensions_is_one_element_and_an_empty_box_is_nothing)
 {
     uint32_t from = 7, to = 0;
     zs_copy_strided(0, NULL, &from, NULL, &to, NULL, 4, NULL, NULL);
@@ -125,7 +125,7 @@ static void test_no_dimensions_is_one_element_and_an_empty_box_is_nothing(void)
     CHECK_EQ_U64(to, 7);
 }
 
-static void test_as_many_dimensions_as_there_can_be(void)
+TEST(test_as_many_dimensions_as_there_can_be)
 {
     uint64_t count[ZS_MAX_NDIM];
     ptrdiff_t from[ZS_MAX_NDIM], to[ZS_MAX_NDIM];
@@ -144,13 +144,4 @@ static void test_as_many_dimensions_as_there_can_be(void)
             mirrored |= (i >> b & 1) << (7 - b);
         CHECK_EQ_U64(out[mirrored], i);
     }
-}
-
-int main(void)
-{
-    RUN(test_random_layouts_equal_a_naive_loop);
-    RUN(test_a_long_scattered_row_is_converted_in_parts);
-    RUN(test_no_dimensions_is_one_element_and_an_empty_box_is_nothing);
-    RUN(test_as_many_dimensions_as_there_can_be);
-    return check_result();
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#define CHECK_OWN_MAIN
 #include "check.h"
 
 #define SIDE 300
@@ -109,12 +110,12 @@ static void read_from_threads(GDALDatasetH shared)
         pthread_join(threads[i], NULL);
 }
 
-static void test_datasets_of_several_threads_read_right(void)
+TEST(test_datasets_of_several_threads_read_right)
 {
     read_from_threads(NULL);
 }
 
-static void test_a_thread_safe_dataset_reads_right(void)
+TEST(test_a_thread_safe_dataset_reads_right)
 {
 #if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 10, 0)
     GDALDatasetH ds = open_store(GDAL_OF_THREAD_SAFE);
@@ -131,8 +132,7 @@ int main(void)
     CPLSetConfigOption("GDAL_PAM_ENABLED", "NO");
     (void)snprintf(store, sizeof store, "/tmp/shardedzarr_threads_%ld.zarr", (long)getpid());
     make_store();
-    RUN(test_datasets_of_several_threads_read_right);
-    RUN(test_a_thread_safe_dataset_reads_right);
+    check_all();
     CHECK(VSIRmdirRecursive(store) == 0);
     return check_result();
 }

@@ -88,7 +88,7 @@ static void update_chunk(struct zs_store *store, const struct zs_node *node, enu
 
 /* ---- What is written ---- */
 
-static void test_appending_leaves_all_old_bytes_where_they_are(void)
+TEST(test_appending_leaves_all_old_bytes_where_they_are)
 {
     static const char *const layouts[] = {SHARD("'bytes'", ""), SHARD("'bytes','gzip'", START),
                                           NESTED(SHARD("'bytes'", "")), NESTED(SHARD("'bytes'", START))};
@@ -113,7 +113,7 @@ static void test_appending_leaves_all_old_bytes_where_they_are(void)
     }
 }
 
-static void test_in_place_no_other_byte_changes(void)
+TEST(test_in_place_no_other_byte_changes)
 {
     static const char *const layouts[] = {SHARD("'bytes'", ""), SHARD("'bytes','crc32c'", START)};
     for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
@@ -151,7 +151,7 @@ static void note_call(struct fault_store *s, enum fault_call call, void *ctx)
         strcat(calls, letter);
 }
 
-static void test_journal_then_chunks_then_index_are_flushed_in_order(void)
+TEST(test_journal_then_chunks_then_index_are_flushed_in_order)
 {
     for (int start = 0; start < 2; start++) {
         struct zs_error err;
@@ -183,7 +183,7 @@ struct rewritten {
     int number; /* of the chunk that is written; 12 and more are empty before */
 };
 
-static void test_shard_that_cannot_be_changed_is_rewritten(void)
+TEST(test_shard_that_cannot_be_changed_is_rewritten)
 {
     static const struct rewritten cases[] = {
         /* an index that is half there would not be told */
@@ -216,7 +216,7 @@ static void test_shard_that_cannot_be_changed_is_rewritten(void)
 }
 
 /* Some writers store equal chunks once. */
-static void test_bytes_that_two_chunks_share_are_not_overwritten(void)
+TEST(test_bytes_that_two_chunks_share_are_not_overwritten)
 {
     struct zs_node *node = node_of(SHARD("'bytes'", ",'index_codecs':['bytes']"));
     struct zs_store *store = memory_store();
@@ -237,7 +237,7 @@ static void test_bytes_that_two_chunks_share_are_not_overwritten(void)
 }
 
 /* An entry beyond the end is an error, and must not become one that is not when the shard grows. */
-static void test_a_shard_with_a_wrong_entry_is_not_appended_to(void)
+TEST(test_a_shard_with_a_wrong_entry_is_not_appended_to)
 {
     struct zs_error err;
     struct zs_node *plain = node_of(SHARD("'bytes'", ",'index_codecs':['bytes']")),
@@ -369,7 +369,7 @@ static void kill_at_every_call(const char *codecs, enum zs_update update, bool h
     zs_node_free(node);
 }
 
-static void test_a_kill_at_any_call_of_appending_loses_nothing_that_was_there(void)
+TEST(test_a_kill_at_any_call_of_appending_loses_nothing_that_was_there)
 {
     static const char *const layouts[] = {
         SHARD("'bytes'", ""), SHARD("'bytes','gzip'", START), NESTED(SHARD("'bytes','crc32c'", "")),
@@ -379,7 +379,7 @@ static void test_a_kill_at_any_call_of_appending_loses_nothing_that_was_there(vo
             kill_at_every_call(layouts[i], ZS_UPDATE_APPEND, variant & 1, variant & 2);
 }
 
-static void test_a_kill_at_any_call_in_place_leaves_chunks_old_or_new_or_known_to_be_torn(void)
+TEST(test_a_kill_at_any_call_in_place_leaves_chunks_old_or_new_or_known_to_be_torn)
 {
     static const char *const layouts[] = {SHARD("'bytes','crc32c'", ""), SHARD("'bytes','crc32c'", START)};
     for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++)
@@ -390,7 +390,7 @@ static void test_a_kill_at_any_call_in_place_leaves_chunks_old_or_new_or_known_t
 /* ---- Journals ---- */
 
 /* Any byte of it, or all of another shard's, does not make pixels of a broken shard. */
-static void test_invalid_or_foreign_journal_is_ignored(void)
+TEST(test_invalid_or_foreign_journal_is_ignored)
 {
     struct zs_error err = {""};
     struct zs_node *node = node_of(SHARD("'bytes'", ""));
@@ -458,7 +458,7 @@ static void remove_all(const char *root, const char *const *names)
 }
 
 /* A copy made of hard links stays what it is, and a link is replaced. */
-static void test_hard_linked_files_are_not_changed_in_place(void)
+TEST(test_hard_linked_files_are_not_changed_in_place)
 {
     char root[100], shard[200], backup[200];
     (void)snprintf(root, sizeof root, "/tmp/shardedzarr_ways_%ld", (long)getpid());
@@ -491,19 +491,4 @@ static void test_hard_linked_files_are_not_changed_in_place(void)
     zs_store_free(store);
     zs_node_free(node);
     remove_all(root, (const char *const[]){"a/c/0/0", "a/c/0", "a/c", "a", NULL});
-}
-
-int main(void)
-{
-    RUN(test_appending_leaves_all_old_bytes_where_they_are);
-    RUN(test_in_place_no_other_byte_changes);
-    RUN(test_journal_then_chunks_then_index_are_flushed_in_order);
-    RUN(test_shard_that_cannot_be_changed_is_rewritten);
-    RUN(test_bytes_that_two_chunks_share_are_not_overwritten);
-    RUN(test_a_shard_with_a_wrong_entry_is_not_appended_to);
-    RUN(test_a_kill_at_any_call_of_appending_loses_nothing_that_was_there);
-    RUN(test_a_kill_at_any_call_in_place_leaves_chunks_old_or_new_or_known_to_be_torn);
-    RUN(test_invalid_or_foreign_journal_is_ignored);
-    RUN(test_hard_linked_files_are_not_changed_in_place);
-    return check_result();
 }

@@ -32,7 +32,7 @@ static void *remove_one(void *arg)
     return NULL;
 }
 
-static void test_objects_whose_uploads_fail_are_removed_side_by_side(void)
+TEST(test_objects_whose_uploads_fail_are_removed_side_by_side)
 {
     for (int round = 0; round < ROUNDS; round++) {
         struct zs_store *store;
@@ -64,10 +64,4 @@ static void test_objects_whose_uploads_fail_are_removed_side_by_side(void)
         CHECK_CONTAINS(err.message, "refused in this test");
         zs_store_free(store);
     }
-}
-
-int main(void)
-{
-    RUN(test_objects_whose_uploads_fail_are_removed_side_by_side);
-    return check_result();
 }

@@ -107,7 +107,7 @@ static const char *text_of(uint64_t number)
     return letters + number; /* each of its own length */
 }
 
-static void test_chunks_in_any_order_become_a_shard_in_the_wanted_one(void)
+TEST(test_chunks_in_any_order_become_a_shard_in_the_wanted_one)
 {
     for (int variant = 0; variant < 2 * 3 * 3; variant++) {
         const struct levels levels = levels_of(variant % 2);
@@ -130,7 +130,7 @@ static void test_chunks_in_any_order_become_a_shard_in_the_wanted_one(void)
     }
 }
 
-static void test_a_chunk_replaced_before_the_end_leaves_no_trace(void)
+TEST(test_a_chunk_replaced_before_the_end_leaves_no_trace)
 {
     for (int at_start = 0; at_start < 2; at_start++) {
         const struct levels levels = levels_of(at_start);
@@ -166,7 +166,7 @@ static void check_get(struct zs_shard_writer *w, uint64_t number, const char *te
     zs_buffer_free(&out);
 }
 
-static void test_chunks_that_were_not_put_stay_byte_for_byte(void)
+TEST(test_chunks_that_were_not_put_stay_byte_for_byte)
 {
     uint64_t rng = 31;
     for (int at_start = 0; at_start < 2; at_start++) {
@@ -197,7 +197,7 @@ static void test_chunks_that_were_not_put_stay_byte_for_byte(void)
 
 /* A write that failed may have left some of its bytes: nothing that stands behind them may become a shard. What was put
  * without a failure is still there, and can be published when the store works again. */
-static void test_after_a_failed_write_only_earlier_chunks_are_published(void)
+TEST(test_after_a_failed_write_only_earlier_chunks_are_published)
 {
     for (int variant = 0; variant < 4; variant++)
         for (long fail_at = 1; fail_at < 12; fail_at++) {
@@ -234,7 +234,7 @@ static void test_after_a_failed_write_only_earlier_chunks_are_published(void)
         }
 }
 
-static void test_any_changed_bit_is_found_by_the_checksum(void)
+TEST(test_any_changed_bit_is_found_by_the_checksum)
 {
     struct zs_error err;
     const struct zs_level level = {.ndim = 1, .is_shard = true, .inner_count = 3, .index_checksums = 2, .index_size = 56};
@@ -258,14 +258,4 @@ static void test_any_changed_bit_is_found_by_the_checksum(void)
     memcpy(index->entries, bytes, sizeof bytes);
     CHECK(zs_shard_index_decode(&level, index, &err) == ZS_OK);
     free(index);
-}
-
-int main(void)
-{
-    RUN(test_any_changed_bit_is_found_by_the_checksum);
-    RUN(test_chunks_in_any_order_become_a_shard_in_the_wanted_one);
-    RUN(test_a_chunk_replaced_before_the_end_leaves_no_trace);
-    RUN(test_chunks_that_were_not_put_stay_byte_for_byte);
-    RUN(test_after_a_failed_write_only_earlier_chunks_are_published);
-    return check_result();
 }

@@ -100,7 +100,7 @@ static void check_hostile(struct leaf *l)
     free(out);
 }
 
-static void test_nothing_is_read_beyond_a_hostile_stream(void)
+TEST(test_nothing_is_read_beyond_a_hostile_stream)
 {
     for (size_t m = 0; m < sizeof modes / sizeof modes[0]; m++)
         for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
@@ -115,7 +115,7 @@ static void test_nothing_is_read_beyond_a_hostile_stream(void)
             }
 }
 
-static void test_chunks_are_only_read(void)
+TEST(test_chunks_are_only_read)
 {
     struct leaf l;
     float elements[4] = {0};
@@ -126,11 +126,4 @@ static void test_chunks_are_only_read(void)
         CHECK_CONTAINS(l.err.message, "chunks of codec \"zfp\" are only read");
     }
     leaf_free(&l);
-}
-
-int main(void)
-{
-    RUN(test_nothing_is_read_beyond_a_hostile_stream);
-    RUN(test_chunks_are_only_read);
-    return check_result();
 }
