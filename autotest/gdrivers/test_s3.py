@@ -8,7 +8,6 @@ from osgeo import gdal
 
 import oracle
 from objectstore import _Handler
-from stores import LITTLE, array_meta, group_meta
 from support import assert_same, error_of, open_array, read_all, warnings_of
 from test_documents import PERFORMANCE, table
 from writing import UTM, check_consolidated, copy, created, driver, source
@@ -456,84 +455,16 @@ def test_operations_cost_the_requests_that_performance_md_says(s3, config):
 
 # ------------------------------------------------------------------------------------------------------------- sparse
 
-SIDE, SHARD = 1000000, 8192  # pixels along a raster of 10^12, 123 x 123 shards
+MANY = 6000  # pixels along a raster of 47 x 47 shards
 
 
-def sparse(places=((333333, 500017),)):
-    dataset = driver().Create(PATH, SIDE, SIDE, 1, gdal.GDT_Byte, ["ARRAY_NAME=v", "CHUNK_SHAPE=512", "SHARD_SHAPE=%d" % SHARD])
-    for y, x in places:
-        dataset.GetRasterBand(1).WriteArray(np.full((300, 300), 7, "uint8"), x, y)
+def mostly_empty():
+    """A raster of which 100 x 100 pixels are stored."""
+    shape = ["CHUNK_SHAPE=64", "SHARD_SHAPE=128"]
+    dataset = driver().Create(PATH, MANY, MANY, 1, gdal.GDT_Byte, ["ARRAY_NAME=v", "COMPRESS=NONE", "OVERVIEWS=NONE", *shape])
+    dataset.GetRasterBand(1).WriteArray(np.full((100, 100), 7, "uint8"), 2000, 4000)
     dataset = None
     gdal.VSICurlClearCache()
-
-
-def listings(s3):
-    return sum(method == "GET" and key.endswith("/") and "/" not in key[:-1] for method, key in s3.log)
-
-
-@pytest.mark.parametrize("resampling", ["AVERAGE", "NEAREST"])
-def test_overviews_of_a_terapixel_with_one_shard_do_not_ask_for_each_shard(s3, resampling):
-    """There were 20,400 requests."""
-    sparse()
-    s3.log.clear()
-    dataset = gdal.OpenEx(PATH, gdal.OF_UPDATE)
-    dataset.BuildOverviews(resampling, [2 ** k for k in range(1, 12)])
-    dataset = None
-    assert len(s3.log) < 800
-    dataset = gdal.Open(PATH)
-    level = dataset.GetRasterBand(1).GetOverview(1)
-    assert (level.ReadAsArray(125010, 83340, 60, 60) == 7).all() and not level.ReadAsArray(0, 0, 60, 60).any()
-
-
-MANY = 6000  # pixels along a raster of 47 x 47 shards, or of as many chunks that are objects
-
-
-def mostly_empty(sharded=True):
-    """The pixels of a raster of which 100 x 100 are stored."""
-    if sharded:
-        shape = ["CHUNK_SHAPE=64", "SHARD_SHAPE=128"]
-        dataset = driver().Create(PATH, MANY, MANY, 1, gdal.GDT_Byte, ["ARRAY_NAME=v", "COMPRESS=NONE", "OVERVIEWS=NONE", *shape])
-    else:
-        array = array_meta((MANY, MANY), "uint8", shard=(128, 128), codecs=[LITTLE])
-        root = group_meta(consolidated_metadata={"kind": "inline", "must_understand": False, "metadata": {"v": array}})
-        for path, meta in ("", root), ("/v", array):
-            file = gdal.VSIFOpenL(PATH + path + "/zarr.json", "wb")
-            gdal.VSIFWriteL(json.dumps(meta), 1, len(json.dumps(meta)), file)
-            gdal.VSIFCloseL(file)
-        dataset = gdal.OpenEx(PATH, gdal.OF_RASTER | gdal.OF_UPDATE)
-        dataset.GetRasterBand(1).DeleteNoDataValue()
-    array = np.zeros((MANY, MANY), "uint8")
-    array[4000:4100, 2000:2100] = np.arange(100) + 1
-    dataset.GetRasterBand(1).WriteArray(array[4000:4100, 2000:2100], 2000, 4000)
-    dataset = None
-    gdal.VSICurlClearCache()
-    return array
-
-
-@pytest.mark.parametrize("fault", ["refused", "a page of a proxy", "later"])
-@pytest.mark.parametrize("sharded", [True, False], ids=["shards", "chunks"])
-def test_failed_listing_does_not_make_shards_absent(s3, fault, sharded):
-    array = mostly_empty(sharded)
-    answer = {"refused": 403, "a page of a proxy": b"<html></html>", "later": 503}[fault]
-    s3.fault = lambda method, key, query: answer if method == "GET" and "/" not in key.rstrip("/") else None
-    dataset = gdal.OpenEx('SHARDEDZARR:"%s"' % PATH)
-    s3.log.clear()
-    window = (1024, 3072, 4096, 2048)
-    assert_same(dataset.ReadAsArray(*window), array[3072:5120, 1024:5120])
-    assert len({key for key in asked(s3) if "/c/" in key}) == 32 * 16, "each is asked for"
-
-
-def test_a_shard_that_another_made_after_the_listing_is_there_for_who_opens_later(s3):
-    array = mostly_empty()
-    dataset = gdal.OpenEx('SHARDEDZARR:"%s"' % PATH)
-    s3.log.clear()
-    assert_same(dataset.ReadAsArray(), array)
-    assert listings(s3)
-    other = gdal.OpenEx('SHARDEDZARR:"%s"' % PATH, gdal.OF_RASTER | gdal.OF_UPDATE)
-    other.GetRasterBand(1).WriteArray(np.full((128, 128), 5, "uint8"), 128 * 40, 128 * 41)
-    other = None
-    fresh = gdal.OpenEx('SHARDEDZARR:"%s"' % PATH)
-    assert (fresh.ReadAsArray(128 * 40, 128 * 41, 128, 128) == 5).all()
 
 
 @pytest.mark.parametrize("kind", ["GLACIER", "DEEP_ARCHIVE"])
@@ -543,7 +474,7 @@ def test_an_archived_shard_is_an_error_and_not_absent(s3, kind):
     archived = next(key for key in s3.objects if "/v/c/31/" in key)  # of two in that folder
     s3.classes, s3.refuse = {archived: kind}, lambda method, key: key == archived
     dataset = gdal.OpenEx('SHARDEDZARR:"%s"' % PATH)
-    assert "403" in error_of(dataset.ReadAsArray) and listings(s3)
+    assert "403" in error_of(dataset.ReadAsArray)
     dataset = None
     s3.refuse = lambda method, key: False
     driver().Delete(PATH)

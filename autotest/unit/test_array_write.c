@@ -291,13 +291,13 @@ TEST(test_published_chunks_of_a_new_array_are_kept)
     small_free(&s);
 }
 
-/* Of chunks that are objects, in a store whose listings prove what is not there. */
+/* Of chunks that are objects, in a remote store. */
 TEST(test_chunks_of_a_new_array_are_read_before_its_document_is_there)
 {
     struct zs_error err;
     char out[33] = "";
     struct small s = small_of("['bytes']", 0);
-    s.store->is_remote = s.store->lists_all = true;
+    s.store->is_remote = true;
     zs_array_set_new(s.array, ZS_ORDER_ROW_MAJOR);
     put(&s, 0, "aaaabbbbccccddddeeeeffffgggghhhh"); /* two of them */
     must(zs_array_read(s.array, (uint64_t[]){0}, (uint64_t[]){32}, out, &err), &err);

@@ -27,12 +27,12 @@ gdal 16026
 validate 1219
 raster 4994
 geo 8224
-array 5564
+array 5181
 shard 1757
 icechunk 1816
 codec 4462
 zarr 7052
-store 5221
+store 5216
 base 1736
 END
 for path in */; do

@@ -1,5 +1,6 @@
 #include "array/array.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -65,8 +65,8 @@ enum zs_status zs_stepped_windows(const struct zs_stepped_window *stepped, const
 /* ---- What is stored ---- */
 
 /* Finds which windows have stored chunks: is_stored[n]. False: all of the window is fill value. True: it still may be,
- * as in an array that is not sharded. Reads at most the indexes of the shards, and lists the store where many shards
- * are absent; data and strides of the windows are ignored. */
+ * as in an array that is not sharded. Reads at most the indexes of the shards; data and strides of the windows are
+ * ignored. */
 enum zs_status zs_array_find_stored(struct zs_array *array, const struct zs_window *windows, size_t n, bool *is_stored,
                                     struct zs_error *err);
 

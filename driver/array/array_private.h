@@ -2,7 +2,6 @@
 #pragma once
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <time.h>
 
 #include "array/array.h"
@@ -20,16 +19,14 @@
 
 struct zs_blob_pool;
 
-/* Elements of the array, `count` from `start` on in each dimension. Decoded they are dense, in the order of the chunk's
- * stored dimensions. */
+/* Elements of the array, `count` from `start` on in each dimension. */
 struct zs_extent {
     uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
 };
 
-/* A decoded innermost chunk, an extent or a block of one, or a shard whose bytes codecs were undone. */
+/* A decoded innermost chunk, a block of one, or a shard whose bytes codecs were undone. */
 struct zs_blob {
-    struct zs_slab *slab;     /* the slab that holds it; NULL: allocated on its own */
-    struct zs_extent *extent; /* of an innermost chunk; NULL: all of it. Freed with the blob */
+    struct zs_slab *slab; /* the slab that holds it; NULL: allocated on its own */
     size_t size;
     /* of a shard: different for each load, so that an index is never used with other bytes than its own; of a block:
      * the tag of the table that it was read by */
@@ -50,7 +47,6 @@ void zs_blob_free(void *blob); /* NULL is allowed */
 
 /* Keys in the cache of indexes. */
 #define ZS_SPACE_TABLES ((uint64_t)ZS_MAX_LEVELS + 1)
-#define ZS_SPACE_SHARD_LIST ((uint64_t)ZS_MAX_LEVELS + 2)
 /* Keys in the cache of chunks. */
 #define ZS_SPACE_BLOCKS ((uint64_t)ZS_MAX_LEVELS + 2)
 
@@ -86,11 +82,8 @@ struct zs_array {
     /* space 0: decoded innermost chunks; space 1 + k: decoded shards of level k; ZS_SPACE_BLOCKS + i: decoded blocks i
      * of innermost chunks (struct zs_blob) */
     struct zs_cache *chunks;
-    /* space k: indexes of level-k shards; ZS_SPACE_TABLES: the blocks of innermost chunks (struct zs_blocks);
-     * ZS_SPACE_SHARD_LIST: shard_list.c */
+    /* space k: indexes of level-k shards; ZS_SPACE_TABLES: the blocks of innermost chunks (struct zs_blocks) */
     struct zs_cache *indexes;
-    /* look-ups of absent shards since the store was listed, and how many make it worth listing again (shard_list.c) */
-    atomic_uint_least64_t missed, list_due;
     struct zs_cache *objects; /* space 0: opened shard objects, each counting as one byte */
 
     pthread_mutex_t gate;  /* of zs_array_lock() */
@@ -116,8 +109,8 @@ enum zs_status zs_fail_in_chunk(const struct zs_array *array, uint64_t chunk, en
 /* ZS_UNSUPPORTED when an innermost chunk is too large to be decoded. */
 enum zs_status zs_chunk_size_check(const struct zs_array *array, const struct zs_level *level, struct zs_error *err);
 
-/* Strides in bytes, per dimension of the array, of a decoded innermost chunk or an extent of one that has `count`
- * elements per dimension. */
+/* Strides in bytes, per dimension of the array, of a decoded innermost chunk that has `count` elements per
+ * dimension. */
 void zs_dense_strides(const struct zs_level *level, const uint64_t *count, ptrdiff_t *stride);
 
 /* ---- locate.c: from chunk numbers to bytes ---- */
@@ -146,14 +139,13 @@ struct zs_pins {
 void zs_pins_release(struct zs_array *array, struct zs_pins *pins);
 
 /* Finds the bytes of n innermost chunks of one level-0 chunk. Indexes are read, verified and cached on the way. Blobs
- * that locations point into are pinned in `pins`. With is_by_index no small remote shard is fetched as a whole. Asks
- * for no shard that the list of a store's shards lacks, and lists the store when that costs less than the look-ups of
- * absent shards did (shard_list.c). After a failure *is_replaced says whether the shard was replaced since its index
- * was read: zs_shard_refresh() makes another try possible. */
+ * that locations point into are pinned in `pins`. With is_by_index no small remote shard is fetched as a whole. After a
+ * failure *is_replaced says whether the shard was replaced since its index was read: zs_shard_refresh() makes another
+ * try possible. */
 enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations, size_t n, bool is_by_index,
                          struct zs_pins *pins, bool *is_replaced, struct zs_error *err);
 
-/* Whether its cached index, or the list of shards, shows that nothing of a level-0 shard is stored. */
+/* Whether its cached index shows that nothing of a level-0 shard is stored. */
 bool zs_is_known_empty(struct zs_array *array, uint64_t shard);
 
 /* Key of a level-0 chunk's object, freed with free(). ZS_NO_MEMORY only. */
@@ -195,23 +187,3 @@ enum zs_status zs_index_get(struct zs_array *array, int level, uint64_t number, 
  * caches. ZS_NOT_FOUND when there is none. */
 enum zs_status zs_shard_read_index(struct zs_array *array, const struct zs_level *level, const char *key,
                                    struct zs_object **object, struct zs_shard_index **index, struct zs_error *err);
-
-/* ---- shard_list.c: which shards of an array a remote store lists, whose listings prove what is not there (store.h)
- * ----
- *
- * Those of a mostly empty array then need no request each. Readers use it, writers ask for each object. A chunk that is
- * an object of its own counts as a shard here. */
-
-struct zs_shard_list {
-    int64_t made, until; /* seconds since 1970: not used before and after them */
-    size_t count;
-    uint64_t numbers[]; /* sorted */
-};
-
-/* Counts one look-up of an absent shard. Lists the store when that costs no more requests than the look-ups that were
- * counted since the last listing. A listing that fails is no error: each shard is looked up then. */
-void zs_shard_list_note_missed(struct zs_array *array);
-/* Whether a shard is absent without a look-up: the list that is kept lacks it. */
-bool zs_shard_list_lacks(struct zs_array *array, uint64_t shard);
-/* Forgets the list: a shard is made or removed, or the store is no longer as this process remembers. */
-void zs_shard_list_forget(struct zs_array *array);

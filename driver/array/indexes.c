@@ -85,7 +85,6 @@ void zs_shard_refresh(struct zs_array *array, uint64_t shard)
 void zs_shard_forget(struct zs_array *array, uint64_t shard)
 {
     zs_shard_refresh(array, shard);
-    zs_shard_list_forget(array);
     zs_cache_remove(array->chunks, (struct zs_cache_key){1, shard}); /* the shard, if it was fetched as a whole */
     if (array->chain.count > 2 || (array->chain.count == 2 && array->chain.levels[0].bytes_codec_count > 0)) {
         /* Keys of chunks and indexes inside this shard do not name the shard: the caches are emptied. Such arrays are

@@ -189,7 +189,7 @@ bool zs_is_known_empty(struct zs_array *array, uint64_t shard)
         return true;
     struct zs_cache_entry *entry = zs_cache_get(array->indexes, (struct zs_cache_key){0, shard});
     if (entry == NULL)
-        return zs_shard_list_lacks(array, shard);
+        return false;
     const struct zs_shard_index *index = zs_cache_value(entry);
     const bool is_empty = index->is_absent && !index->is_remembered;
     zs_cache_release(array->indexes, entry);
@@ -348,7 +348,7 @@ enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations,
     struct locator locator = {.array = array, .pins = pins, .is_by_index = is_by_index};
     const uint64_t shard = locations[0]->shard;
     *is_replaced = false;
-    if (array->store->lists_all && zs_is_known_empty(array, shard)) {
+    if (zs_is_known_empty(array, shard)) {
         mark(locations, n, ZS_LOCATION_EMPTY);
         return ZS_OK;
     }
@@ -361,13 +361,8 @@ enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations,
         qsort(locations, n, sizeof *locations, by_shards);
     }
     const enum zs_status status = locate_in_shard(&locator, 0, NULL, locations, n, err);
-    if (status != ZS_OK) {
-        *is_replaced = locator.is_stale || zs_shard_is_overtaken(array, shard);
-        return status;
-    }
-    if (array->store->lists_all && locations[0]->kind == ZS_LOCATION_EMPTY && zs_is_known_empty(array, shard))
-        zs_shard_list_note_missed(array);
-    return ZS_OK;
+    *is_replaced = status != ZS_OK && (locator.is_stale || zs_shard_is_overtaken(array, shard));
+    return status;
 }
 
 void zs_pins_release(struct zs_array *array, struct zs_pins *pins)

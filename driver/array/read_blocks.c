@@ -254,12 +254,8 @@ static enum zs_status locate_object(struct zs_array *array, struct zs_location *
     struct zs_cache_entry *entry =
         array->store->is_remote ? zs_cache_get(array->objects, (struct zs_cache_key){0, where->shard}) : NULL;
     if (entry == NULL) {
-        const bool is_absent = zs_shard_list_lacks(array, where->shard);
-        const enum zs_status status =
-            is_absent ? ZS_NOT_FOUND : open_object(array, where->shard, head, &object, err);
+        const enum zs_status status = open_object(array, where->shard, head, &object, err);
         if (status == ZS_NOT_FOUND) {
-            if (!is_absent)
-                zs_shard_list_note_missed(array);
             where->kind = ZS_LOCATION_EMPTY;
             return ZS_OK;
         }

@@ -17,7 +17,6 @@ static enum zs_status open_at(const char *path, const struct zs_path_kind *kind,
         return zs_store_open_local(path, store, err);
     ZS_TRY(zs_store_open_vsi(path, kind, store, err));
     ZS_TRY(zs_store_open_http(*store, store, err));
-    (*store)->lists_all = kind->lists_all;
     return ZS_OK;
 }
 

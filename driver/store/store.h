@@ -295,8 +295,6 @@ struct zs_store {
     const char *path; /* ... and what opens it, where that is a path; may be `root` itself */
     enum zs_sync sync;
     bool is_remote; /* a round trip costs more than reading some more bytes */
-    bool lists_all; /* ... and an object that a complete listing lacks is not there: listings are never behind, and one
-                       that is cut short is found out (vsi.c) */
     size_t max_batch; /* of remove_batch(); 0: objects are removed one by one */
     /* The object at the root that describes a store of another layout; NULL: Zarr's own. Static. */
     const char *manifest;

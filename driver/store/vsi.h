@@ -17,7 +17,6 @@ struct zs_path_kind {
     bool is_listable; /* directories can be listed, even if one attempt may fail; a web server may have no listings */
     bool sends_conditions; /* an object is put with one request, which can carry a condition (vsi_write.c) */
     bool has_generations; /* ... of the number of an object and not its ETag (Google) */
-    bool lists_all; /* ... and then they have all that is there; OpenStack's listings are behind */
 };
 struct zs_path_kind zs_path_kind_of(const char *path);
 

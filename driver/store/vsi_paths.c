@@ -47,19 +47,19 @@ static const char *path_within(const char *path, bool *is_archive, char **decode
     return begins(file, "vsi") ? file - 1 : file; /* GDAL takes /vsizip/vsicurl/ for /vsizip//vsicurl/ */
 }
 
-/* GDAL's file systems behind a network. Listings of OpenStack's are behind. /vsiaz/ carries no condition: it sends
+/* GDAL's file systems behind a network. /vsiaz/ carries no condition: it sends
  * objects larger than its buffer in several requests, each of which changes the object. */
 static const struct network {
     const char *prefix;
-    bool speaks_http, is_listable, lists_all, sends_conditions, has_generations;
+    bool speaks_http, is_listable, sends_conditions, has_generations;
 } networks[] = {{.prefix = "/vsicurl", .speaks_http = true},
-                {"/vsis3", true, true, true, true, false},
-                {"/vsigs", true, true, true, true, true},
-                {"/vsiaz", true, true, true, false, false},
-                {"/vsiadls", true, true, true, false, false},
-                {"/vsioss", true, true, true, false, false},
-                {"/vsiswift", true, true, false, false, false},
-                {"/vsiwebhdfs", true, true, false, false, false},
+                {"/vsis3", true, true, true, false},
+                {"/vsigs", true, true, true, true},
+                {"/vsiaz", true, true, false, false},
+                {"/vsiadls", true, true, false, false},
+                {"/vsioss", true, true, false, false},
+                {"/vsiswift", true, true, false, false},
+                {"/vsiwebhdfs", true, true, false, false},
                 {.prefix = "/vsihdfs", .is_listable = true}};
 
 /* The network of a path; NULL: none. */
@@ -99,7 +99,6 @@ struct zs_path_kind zs_path_kind_of(const char *path)
     kind.is_listable = kind.is_memory || kind.is_archive;
     if (direct != NULL && strchr(path + 1, '/') == path + strlen(direct->prefix)) { /* not _streaming, not options */
         kind.is_listable = direct->is_listable;
-        kind.lists_all = direct->lists_all;
         kind.sends_conditions = direct->sends_conditions;
         kind.has_generations = direct->has_generations;
     }
