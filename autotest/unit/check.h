@@ -46,13 +46,13 @@ struct check_test {
 
 static struct check_test *check_tests; /* by their lines: constructors run in any order */
 
-#define TEST(test)                                                            \
-    static void test(void);                                                   \
-    __attribute__((constructor)) static void add_##test(void)                 \
-    {                                                                         \
+#define TEST(test)                                                              \
+    static void test(void);                                                     \
+    __attribute__((constructor)) static void add_##test(void)                   \
+    {                                                                           \
         static struct check_test row = {.name = #test, .line = __LINE__, test}; \
-        check_add(&row);                                                      \
-    }                                                                         \
+        check_add(&row);                                                        \
+    }                                                                           \
     static void test(void)
 
 static inline void check_add(struct check_test *test)

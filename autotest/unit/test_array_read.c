@@ -266,6 +266,23 @@ TEST(test_a_shard_cut_anywhere_is_an_error)
     zs_buffer_free(&b);
 }
 
+TEST(test_any_changed_bit_of_an_index_is_found_by_its_checksum)
+{
+    struct zs_buffer b = shard_of((uint64_t[]){0, 4, 4, 4, 8, 4, 12, 4}, "abcdefghijklmnop");
+    for (size_t bit = 8 * 16; bit < 8 * b.size; bit++) {
+        struct zs_error err;
+        unsigned char out[36];
+        b.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
+        struct small s = small_of(b.data, b.size, "", "");
+        CHECK(read_all(s.array, out, &err) == ZS_CORRUPT);
+        CHECK_CONTAINS(err.message, "memory/a/c/0/0");
+        CHECK_CONTAINS(err.message, "0x");
+        small_free(&s);
+        b.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
+    }
+    zs_buffer_free(&b);
+}
+
 TEST(test_an_unsharded_object_of_the_wrong_size_is_an_error)
 {
     struct zs_error err;

@@ -1,39 +1,14 @@
-/* One array used from many threads at once. Also run by hand with -DSHARDEDZARR_SANITIZE=thread. */
+/* One array read by many threads beside one that writes: each chunk is of one value, written whole. */
 #include <pthread.h>
-#include <sched.h>
-#include <time.h>
 
-#include "fault_store.h"
-#include "oracle_store.h"
+#include "array_store.h"
 
 struct shared {
-    const struct oracle *o;
     struct zs_array *array;
     pthread_barrier_t start;
     atomic_uint_least64_t seed;
     atomic_bool stop;
 };
-
-static void *read_randomly(void *ctx)
-{
-    struct shared *s = ctx;
-    const struct oracle *o = s->o;
-    uint64_t rng = atomic_fetch_add(&s->seed, 1);
-    struct zs_error err = {""};
-    (void)pthread_barrier_wait(&s->start);
-    for (int round = 0; round < 25; round++) {
-        uint64_t start[ORACLE_DIMS], count[ORACLE_DIMS];
-        random_window(&rng, o->ndim, o->shape, start, count);
-        const uint64_t n = product(count, o->ndim);
-        uint16_t *out = malloc((size_t)n * 2);
-        if (CHECK(zs_array_read(s->array, start, count, out, &err) == ZS_OK))
-            for (uint64_t i = 0; i < n; i++)
-                if (!CHECK_EQ_U64(out[i], o->model[element_of(i, o->ndim, o->shape, start, count)]))
-                    break;
-        free(out);
-    }
-    return NULL;
-}
 
 static void run_threads(struct shared *s, int n, void *(*fn)(void *))
 {
@@ -45,26 +20,6 @@ static void run_threads(struct shared *s, int n, void *(*fn)(void *))
         (void)pthread_join(threads[i], NULL);
     (void)pthread_barrier_destroy(&s->start);
 }
-
-TEST(test_eight_threads_read_the_same_as_one)
-{
-    for (uint64_t seed = 1; seed <= 30; seed++) {
-        struct oracle o;
-        oracle_random(&o, seed);
-        struct zs_node *node = oracle_node(&o);
-        struct zs_store *store = memory_store();
-        oracle_store(&o, store);
-        /* Without a budget blobs and chunks come and go all the time. */
-        struct shared s = {.o = &o, .array = open_node(store, node, 3, seed % 2 == 0 ? 1 : 0)};
-        run_threads(&s, 8, read_randomly);
-        zs_array_close(s.array);
-        zs_store_free(store);
-        zs_node_free(node);
-        oracle_free(&o);
-    }
-}
-
-/* ---- Readers beside a writer: each chunk is of one value, written whole ---- */
 
 #define SIDE 32
 #define CHUNK 4
