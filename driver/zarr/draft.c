@@ -58,7 +58,7 @@ struct translation {
     struct zs_buffer text;
     bool no_memory;
     int ndim;
-    bool is_big; /* elements are stored as big-endian, up to the filters so far */
+    bool is_big; /* elements are stored as big-endian */
     bool is_sharded;
     uint64_t chunk[ZS_MAX_NDIM], shard[ZS_MAX_NDIM];
 };
@@ -202,8 +202,6 @@ static enum zs_status translate_grid(struct translation *t, struct zs_error *err
         return zs_fail(err, ZS_UNSUPPORTED, "shape: expected at most %d dimensions, found %zu", ZS_MAX_NDIM,
                        zs_json_size(shape));
     t->ndim = (int)zs_json_size(shape);
-    if (!zs_json_is_object(grid))
-        return zs_fail_found(err, ZS_INVALID, grid, "chunk_grid: expected an object");
     if (!zs_json_equals(zs_json_get(grid, "type"), "regular"))
         return zs_fail(err, ZS_UNSUPPORTED, "chunk_grid \"%.100s\" is not supported",
                        zs_json_text(grid, "type", "(no string)"));
@@ -240,78 +238,29 @@ static enum zs_status translate_layout(struct translation *t, struct zs_error *e
     return ZS_OK;
 }
 
-/* Translates the types in a filter's configuration. The input has the byte order of the step before, the output its
- * own. */
-static enum zs_status translate_filter_types(struct translation *t, const char *id, zs_json *configuration,
-                                             struct zs_error *err)
+/* The byte order of elements. zarr-python 2 keeps numcodecs' filters in the attributes: they are not read. */
+static enum zs_status translate_bytes(struct translation *t, struct zs_error *err)
 {
-    static const char *const members[] = {"dtype", "decode_dtype", "astype", "encode_dtype"};
-    for (int i = 0; i < 4; i++) {
-        const char *type;
-        bool big = false, is_output = i >= 2;
-        if (!zs_json_string(zs_json_get(configuration, members[i]), &type))
-            continue;
-        const char *name = number_name(type, &big);
-        if (name == NULL || (!is_output && type[strlen(type) - 1] != '1' && big != t->is_big))
-            return zs_fail(err, ZS_UNSUPPORTED, "filter \"%.100s\": %s: \"%.40s\" is not supported here", id,
-                           members[i], type);
-        t->is_big = is_output ? big : t->is_big;
-        if (!zs_json_set_string(configuration, members[i], name))
-            return zs_fail_memory(err);
-    }
-    return ZS_OK;
-}
-
-static void put_bytes(struct translation *t)
-{
+    const zs_json *filter = zs_json_first(zs_json_get(zs_json_get(t->draft, "attributes"), "filters"));
+    if (zs_json_is_object(filter))
+        return zs_fail(err, ZS_UNSUPPORTED, "filter \"%.100s\" of numcodecs is not supported in the draft",
+                       zs_json_text(filter, "id", "(no string)"));
     put(t, "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"%s\"}}", t->is_big ? "big" : "little");
-}
-
-/* The filters that zarr-python applies before the compressor: configurations of numcodecs in the attributes. Those of
- * arrays come before "bytes", "packbits" takes its place. */
-static enum zs_status translate_filters(struct translation *t, struct zs_error *err)
-{
-    static const char *const of_arrays[] = {"delta", "fixedscaleoffset", "quantize", "astype", "bitround", NULL};
-    const zs_json *filters = zs_json_get(zs_json_get(t->draft, "attributes"), "filters");
-    bool is_bytes = false;
-    for (const zs_json *f = zs_json_is_array(filters) ? zs_json_first(filters) : NULL; f != NULL; f = zs_json_next(f)) {
-        const char *id = zs_json_text(f, "id", "");
-        const bool is_of_array = zs_is_one_of(id, of_arrays);
-        zs_json *configuration = zs_json_copy(f);
-        ZS_TRY_MEMORY(configuration, err);
-        zs_json_remove(configuration, "id");
-        const enum zs_status status = is_of_array ? translate_filter_types(t, id, configuration, err) : ZS_OK;
-        if (!is_of_array && strcmp(id, "packbits") != 0 && !is_bytes)
-            put_bytes(t);
-        put(t, "%s{\"name\":\"numcodecs.%.*s\"", is_of_array || strcmp(id, "packbits") == 0 ? "" : ",",
-            (int)strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789_"), id);
-        put_value(t, ",\"configuration\":", configuration);
-        put(t, is_of_array ? "}," : "}");
-        is_bytes = is_bytes || !is_of_array;
-        zs_json_free(configuration);
-        ZS_TRY(status);
-    }
-    if (!is_bytes)
-        put_bytes(t);
     return ZS_OK;
 }
 
 /* "https://purl.org/zarr/spec/codec/gzip/1.0", or the name alone. */
 static enum zs_status translate_compressor(struct translation *t, struct zs_error *err)
 {
-    static const char *const known[] = {"gzip", "zlib", "blosc", "bz2", "lz4", "lzma", "zstd"};
     const zs_json *compressor = zs_json_get(t->draft, "compressor");
     if (zs_json_typeof(compressor) == ZS_JSON_NULL)
         return ZS_OK;
     const char *url = zs_json_text(compressor, "codec", ""), *behind = strstr(url, "/codec/");
     const char *name = behind != NULL ? behind + strlen("/codec/") : url;
-    const size_t n = strcspn(name, "/");
-    size_t i = 0;
-    while (i < sizeof known / sizeof known[0] && (strlen(known[i]) != n || strncmp(name, known[i], n) != 0))
-        i++;
-    if (i == sizeof known / sizeof known[0])
+    const size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_");
+    if (n == 0 || n > MAX_PIECE / 2)
         return zs_fail(err, ZS_UNSUPPORTED, "compressor \"%.100s\" is not supported", url);
-    put(t, ",{\"name\":\"numcodecs.%s\"", known[i]);
+    put(t, ",{\"name\":\"numcodecs.%.*s\"", (int)n, name);
     put_value(t, ",\"configuration\":", zs_json_get(compressor, "configuration"));
     put(t, "}");
     return ZS_OK;
@@ -327,7 +276,7 @@ static enum zs_status translate_codecs(struct translation *t, struct zs_error *e
         put(t, ",\"codecs\":[");
     }
     ZS_TRY(translate_layout(t, err));
-    ZS_TRY(translate_filters(t, err));
+    ZS_TRY(translate_bytes(t, err));
     ZS_TRY(translate_compressor(t, err));
     put(t, t->is_sharded ? "]}}]" : "]");
     return ZS_OK;
@@ -357,16 +306,10 @@ static enum zs_status translate_array(struct translation *t, struct zs_error *er
 static enum zs_status translate(const zs_json *draft, bool is_array, struct zs_buffer *text, struct zs_error *err)
 {
     struct translation t = {.draft = draft};
-    const zs_json *given = zs_json_get(draft, "attributes");
-    zs_json *attributes = given != NULL ? zs_json_copy(given) : zs_json_new_object();
-    t.no_memory = attributes == NULL;
     put(&t, "{\"zarr_format\":3,\"node_type\":\"%s\"", is_array ? "array" : "group");
     const enum zs_status status = is_array ? translate_array(&t, err) : ZS_OK;
-    if (is_array)
-        zs_json_remove(attributes, "filters");
-    put_value(&t, ",\"attributes\":", attributes);
+    put_value(&t, ",\"attributes\":", zs_json_get(draft, "attributes"));
     put(&t, "}");
-    zs_json_free(attributes);
     *text = t.text;
     return status == ZS_OK && t.no_memory ? zs_fail_memory(err) : status;
 }
@@ -465,62 +408,29 @@ static void close_document(struct zs_object *object)
     free(object);
 }
 
-/* Whether one of the nodes on a path is an array: what is below it are chunks. */
-static bool is_in_array(struct zs_store *draft, const char *path)
-{
-    bool is_array = false;
-    for (size_t n = 0; !is_array; n += (n > 0) + strcspn(path + n + (n > 0), "/")) {
-        struct zs_object *object = NULL;
-        char *key = meta_key(path, n, array_kind);
-        is_array = key != NULL && zs_object_open(draft, key, &object, NULL) == ZS_OK;
-        zs_object_close(object);
-        free(key);
-        if (path[n] == '\0')
-            break;
-    }
-    return is_array;
-}
-
-/* Lists possible nodes. Chunks are not listed. */
-/* Sorts names, and leaves each once: a group has a document and a folder. */
-static void drop_twins(struct zs_names *names)
-{
-    size_t kept = 0;
-    if (names->count > 0)
-        zs_names_sort(names->list);
-    for (size_t i = 0; i < names->count; i++) {
-        if (kept > 0 && strcmp(names->list[kept - 1], names->list[i]) == 0)
-            free(names->list[i]);
-        else
-            names->list[kept++] = names->list[i];
-    }
-    if (names->count > 0)
-        names->list[kept] = NULL;
-    names->count = kept;
-}
-
+/* Lists possible nodes: a group may have a document and a folder, and is listed twice then. Chunks are not listed: what
+ * has no folder of documents is an array, or an empty group. */
 static enum zs_status list(struct zs_store *store, const char *prefix, char ***out, struct zs_error *err)
 {
     char **found = NULL, *folder = meta_key(prefix, strlen(prefix), "");
     struct zs_names names = {0};
     ZS_TRY_MEMORY(folder, err);
-    enum zs_status status = is_in_array(store->inner, prefix)
-                                ? zs_fail(err, ZS_UNSUPPORTED, "%s/%s: chunks of the draft are not listed", store->root,
-                                          prefix)
-                                : zs_store_list(store->inner, folder, &found, err);
+    enum zs_status status = zs_store_list(store->inner, folder, &found, err);
     free(folder);
+    if (status == ZS_NOT_FOUND || (status == ZS_OK && found[0] == NULL)) {
+        zs_names_free(found);
+        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: chunks of the draft are not listed", store->root, prefix);
+    }
     ZS_TRY(status);
     for (size_t i = 0; found[i] != NULL && status == ZS_OK; i++) {
         const size_t n = strlen(found[i]), kind = strlen(array_kind); /* both have one length */
         const bool is_node = n > kind && (strcmp(found[i] + n - kind, array_kind) == 0 ||
                                           strcmp(found[i] + n - kind, group_kind) == 0);
         const size_t length = is_node ? n - kind : zs_prefix_length(found[i]);
-        char *name = length > 0 ? zs_format("%.*s/", (int)length, found[i]) : NULL;
         if (length > 0)
-            status = zs_names_add(&names, name, err);
+            status = zs_names_add(&names, zs_format("%.*s/", (int)length, found[i]), err);
     }
     zs_names_free(found);
-    drop_twins(&names);
     return zs_names_finish(&names, status, out, err);
 }
 

@@ -8,8 +8,8 @@
  *   data/root/g/a/c0/3              its chunks, or its shards
  *
  * A store before such a one shows it as the final specification has it, the only one in the rest of the driver: the
- * storage transformer becomes sharding_indexed, the memory layout F a transpose, the compressor and numcodecs' filters
- * codecs. It is only read, and lists nodes, but no chunks. */
+ * storage transformer becomes sharding_indexed, the memory layout F a transpose, the compressor a codec. It is only
+ * read, and lists nodes, but no chunks. Arrays with filters of numcodecs cannot be opened. */
 #pragma once
 
 #include "store/store.h"

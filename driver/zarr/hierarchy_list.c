@@ -182,13 +182,16 @@ static enum zs_status walk_below(struct walk *w, const char *path, int depth, st
     if (status != ZS_OK)
         return status;
     zs_names_sort(names); /* in order, each node is appended at the end of the table */
+    const char *before = "";
     for (char **name = names; *name != NULL && status == ZS_OK; name++) {
         const size_t n = zs_prefix_length(*name);
         if (n == 0)
             continue;
         (*name)[n] = '\0';
-        if (strcmp(*name, "__MACOSX") == 0) /* beside a store in archives of macOS */
+        /* Listed twice (draft.c), or beside a store in archives of macOS. */
+        if (strcmp(*name, before) == 0 || strcmp(*name, "__MACOSX") == 0)
             continue;
+        before = *name;
         if (!zs_is_inside_name(*name)) {
             note_left_out(w->hierarchy, *name);
             continue;

@@ -32,18 +32,6 @@ def random_compressor(rng):
                       numcodecs.Blosc(pick(rng, ["lz4", "lz4hc", "blosclz", "zstd", "zlib"]), level, pick(rng, [-1, 0, 1, 2]), pick(rng, [0, 256]))])
 
 
-def random_filters(rng, dtype):
-    """With and without loss: what zarr-python reads is what counts."""
-    choices = [[numcodecs.Shuffle(dtype.itemsize)], [numcodecs.Zlib(1)], [numcodecs.CRC32()]]
-    if dtype.kind in "iu":
-        choices += [[numcodecs.Delta(dtype.str)], [numcodecs.Delta(dtype.str), numcodecs.Shuffle(dtype.itemsize)]]
-    if dtype.kind == "f" and dtype.itemsize > 2:
-        choices += [[numcodecs.AsType(pick(rng, "<>") + "f8", dtype.str)], [numcodecs.BitRound(20)] if dtype.byteorder != ">" else []]
-    if dtype.kind == "b":
-        choices += [[numcodecs.PackBits()]]
-    return pick(rng, choices)
-
-
 def random_store(path, seed):
     rng = np.random.default_rng(seed)
     name = TYPES[seed % len(TYPES)]
@@ -57,7 +45,7 @@ def random_store(path, seed):
     fill = 0j if dtype.kind == "c" and np.isinf(fill) else fill  # which it reads as another
     array = zarr.create(shape, chunks=chunks, dtype=dtype, store=zarr.DirectoryStoreV3(path), path=pick(rng, [None, "a", "g/a", "g/h/a"]), zarr_version=3,
                         storage_transformers=sharding, fill_value=fill, order=pick(rng, "CF"), compressor=random_compressor(rng),
-                        filters=random_filters(rng, dtype) if rng.random() < 0.3 else None, dimension_separator=pick(rng, "/."),
+                        dimension_separator=pick(rng, "/."),
                         write_empty_chunks=bool(rng.integers(2)), overwrite=True)
     values = random_values(rng, dtype.newbyteorder("="), shape) if shape else np.array(1, dtype)
     for part in random_parts(rng, shape):
