@@ -31,7 +31,7 @@ array 5181
 shard 1757
 icechunk 1816
 codec 4462
-zarr 7052
+zarr 6908
 store 5216
 base 1736
 END

@@ -29,17 +29,11 @@ static bool is_space(char c)
 /* The code unit of such an escape at the beginning of n bytes; -1: it is malformed, or something else. */
 static long unit_at(const char *text, size_t n)
 {
-    static const char digits[] = "0123456789abcdefABCDEF";
-    long unit = 0;
+    char digits[ESCAPE_LENGTH - 1] = "";
     if (n < ESCAPE_LENGTH || text[0] != '\\' || text[1] != 'u')
         return -1;
-    for (int i = 2; i < ESCAPE_LENGTH; i++) {
-        const char *digit = memchr(digits, text[i], sizeof digits - 1);
-        if (digit == NULL)
-            return -1;
-        unit = unit * 16 + (digit - digits > 15 ? digit - digits - 6 : digit - digits);
-    }
-    return unit;
+    memcpy(digits, text + 2, sizeof digits - 1);
+    return strspn(digits, "0123456789abcdefABCDEF") == sizeof digits - 1 ? strtol(digits, NULL, 16) : -1;
 }
 
 static bool is_between(long unit, long low, long high)
@@ -47,19 +41,15 @@ static bool is_between(long unit, long low, long high)
     return unit >= low && unit <= high;
 }
 
-/* Length of the escape at the beginning of n bytes, of both where two are a pair of surrogates; 0: it is malformed.
- * *is_odd: of a NUL or a surrogate without a pair, which a C string of UTF-8 cannot hold. */
+/* Length of the escape at the beginning of n bytes, of both where two are a pair of surrogates; cJSON refuses malformed
+ * ones. *is_odd: of a NUL or a surrogate without a pair, which a C string of UTF-8 cannot hold. */
 static size_t escape_at(const char *text, size_t n, bool *is_odd)
 {
     const long unit = unit_at(text, n);
-    *is_odd = false;
-    if (unit < 0)
-        return n > 1 && memchr("\"\\/bfnrt", text[1], 8) != NULL ? 2 : 0;
     const long low = n > ESCAPE_LENGTH ? unit_at(text + ESCAPE_LENGTH, n - ESCAPE_LENGTH) : -1;
-    if (is_between(unit, 0xD800, 0xDBFF) && is_between(low, 0xDC00, 0xDFFF))
-        return 2 * ESCAPE_LENGTH;
-    *is_odd = unit == 0 || is_between(unit, 0xD800, 0xDFFF);
-    return ESCAPE_LENGTH;
+    const bool is_pair = is_between(unit, 0xD800, 0xDBFF) && is_between(low, 0xDC00, 0xDFFF);
+    *is_odd = !is_pair && (unit == 0 || is_between(unit, 0xD800, 0xDFFF));
+    return is_pair ? 2 * ESCAPE_LENGTH : unit >= 0 ? ESCAPE_LENGTH : 2;
 }
 
 /* Appends to `out`, which is NULL where the text is only checked. */
@@ -73,20 +63,17 @@ static enum zs_status scan_string(const char *text, size_t length, size_t *at, s
                                   struct zs_error *err)
 {
     size_t i = *at + 1, from = *at;
+    if (i < length && text[i] == MARK) /* would be taken for a number */
+        return zs_fail(err, ZS_INVALID, "not JSON: byte 0xff at offset %zu", i);
     while (i < length && text[i] != '"') {
         bool is_odd = false;
-        const bool is_number = text[i] == MARK && i == *at + 1; /* would be taken for one */
         const size_t n = text[i] == '\\' ? escape_at(text + i, length - i, &is_odd) : 1;
-        if (n == 0 && text[i] == '\\' && i + 1 < length)
-            return zs_fail(err, ZS_INVALID, "not JSON: malformed escape in the string at offset %zu", *at);
-        if (is_number)
-            return zs_fail(err, ZS_INVALID, "not JSON: byte 0xff at offset %zu", i);
         if (is_odd) {
             ZS_TRY(put(out, text + from, i - from, err));
             ZS_TRY(put(out, "\\ufffd", ESCAPE_LENGTH, err));
             from = i + n;
         }
-        i += n > 0 ? n : 1;
+        i += n;
     }
     if (i >= length)
         return zs_fail(err, ZS_INVALID, "not JSON: the string at offset %zu does not end", *at);

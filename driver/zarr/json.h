@@ -88,7 +88,7 @@ bool zs_json_doubles(const zs_json *array, double *out, size_t n);
 /* The node as compact JSON text; exact integers and non-finite tokens come out as they were read. NULL without memory.
  * Freed with free(). */
 char *zs_json_print(const zs_json *node);
-/* Like zs_json_print(), indented, for a document that people read. */
+/* Like zs_json_print(), with its upper levels indented, for a document that people read. */
 char *zs_json_print_pretty(const zs_json *node);
 
 /* `return zs_fail_found(err, ZS_INVALID, node, "shape: expected a list")`: like zs_fail(), with ", found " and the

@@ -1,5 +1,5 @@
-/* Printing is ours rather than cJSON's, since numbers have to come out of their marked strings anyway; and short lists,
- * which zarr.json is full of, stay on one line. */
+/* Printing is ours rather than cJSON's, since numbers have to come out of their marked strings anyway; and lists of
+ * numbers, which zarr.json is full of, stay on one line. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,13 +11,10 @@
 /* Bytes of a value in a message. */
 #define MAX_FOUND_BYTES 100
 
-/* Arrays of scalars up to this many characters stay on one line of a pretty document. */
-#define LINE_WIDTH 100
-/* Where there are consolidated metadata, each of their nodes is one line without spaces, and each attribute: of a
- * raster with overviews a third of the document was white space, on every open over a network. */
-#define CONSOLIDATED "consolidated_metadata"
-#define CONSOLIDATED_LEVELS 2
-#define ATTRIBUTE_LEVELS 1
+/* Objects, and lists with lists or objects in them, of so many levels are broken into lines. What is deeper has no
+ * spaces: of a raster with overviews, whose consolidated metadata list each node at the third level, a third of the
+ * document was white space, on every open over a network. */
+#define BROKEN_LEVELS 3
 
 struct printer {
     struct zs_buffer text;
@@ -79,66 +76,43 @@ static bool put_scalar(struct printer *p, const zs_json *node)
     return true;
 }
 
-/* An array of scalars on one line; false, with nothing printed, when it is not one or becomes too long. */
-static bool put_short_array(struct printer *p, const zs_json *array)
+static bool is_broken(const zs_json *node, size_t depth)
 {
-    const size_t before = p->text.size;
-    put(p, "[", 1);
-    for (const zs_json *c = zs_json_first(array); c != NULL; c = zs_json_next(c)) {
-        if (c != zs_json_first(array))
-            put(p, ", ", 2);
-        if (!put_scalar(p, c) || p->text.size - before > LINE_WIDTH) {
-            p->text.size = before;
-            return false;
-        }
-    }
-    put(p, "]", 1);
-    return true;
+    bool is_nested = zs_json_is_object(node) && zs_json_first(node) != NULL;
+    for (const zs_json *c = zs_json_first(node); c != NULL && !is_nested && depth < BROKEN_LEVELS; c = zs_json_next(c))
+        is_nested = zs_json_is_array(c) || zs_json_is_object(c);
+    return is_nested && depth < BROKEN_LEVELS;
 }
 
-/* How many levels of a member are broken into lines, where `levels` of the object are. */
-static size_t levels_below(const zs_json *object, const char *name, size_t levels)
-{
-    const size_t fewer = levels > 0 ? levels - 1 : 0;
-    if (strcmp(name, CONSOLIDATED) == 0 && fewer > CONSOLIDATED_LEVELS)
-        return CONSOLIDATED_LEVELS;
-    if (strcmp(name, "attributes") == 0 && fewer > ATTRIBUTE_LEVELS && zs_json_get(object, CONSOLIDATED) != NULL)
-        return ATTRIBUTE_LEVELS;
-    return fewer;
-}
-
-/* `levels` of the node are broken into lines. Recurses as deep as the document is nested: ZS_JSON_MAX_DEPTH for what
- * was parsed. */
-static void put_node(struct printer *p, const zs_json *node, size_t depth, size_t levels)
+/* Recurses as deep as the document is nested: ZS_JSON_MAX_DEPTH for what was parsed. */
+static void put_node(struct printer *p, const zs_json *node, size_t depth)
 {
     if (put_scalar(p, node))
         return;
-    const bool is_object = zs_json_is_object(node);
-    if (levels > 0 && !is_object && put_short_array(p, node))
-        return;
+    const bool is_object = zs_json_is_object(node), has_lines = is_broken(node, depth);
     put(p, is_object ? "{" : "[", 1);
     for (const zs_json *c = zs_json_first(node); c != NULL; c = zs_json_next(c)) {
         if (c != zs_json_first(node))
             put(p, ",", 1);
-        if (levels > 0)
+        if (has_lines)
             put_line(p, depth + 1);
-        const char *name = is_object && zs_json_name(c) != NULL ? zs_json_name(c) : "";
         if (is_object) {
-            put_string(p, name);
-            put(p, ": ", levels > 0 ? 2 : 1);
+            put_string(p, zs_json_name(c) != NULL ? zs_json_name(c) : "");
+            put(p, ": ", has_lines ? 2 : 1);
         }
-        put_node(p, c, depth + 1, levels_below(node, name, levels));
+        put_node(p, c, depth + 1);
     }
-    if (levels > 0 && zs_json_first(node) != NULL)
+    if (has_lines)
         put_line(p, depth);
     put(p, is_object ? "}" : "]", 1);
 }
 
-static char *print(const zs_json *node, bool pretty)
+/* Prints a node as one at a depth of a document. */
+static char *print(const zs_json *node, size_t depth)
 {
     struct printer p = {0};
-    put_node(&p, node, 0, pretty ? SIZE_MAX : 0);
-    if (pretty)
+    put_node(&p, node, depth);
+    if (depth == 0)
         put(&p, "\n", 1);
     put(&p, "", 1);
     if (p.no_memory) {
@@ -150,12 +124,12 @@ static char *print(const zs_json *node, bool pretty)
 
 char *zs_json_print(const zs_json *node)
 {
-    return print(node, false);
+    return print(node, BROKEN_LEVELS);
 }
 
 char *zs_json_print_pretty(const zs_json *node)
 {
-    return print(node, true);
+    return print(node, 0);
 }
 
 void zs_error_set_found(struct zs_error *err, const zs_json *node, const char *format, ...)
@@ -167,7 +141,7 @@ void zs_error_set_found(struct zs_error *err, const zs_json *node, const char *f
     va_start(args, format);
     (void)vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    char *text = node != NULL ? print(node, false) : NULL;
+    char *text = node != NULL ? zs_json_print(node) : NULL;
     size_t n = text != NULL ? strlen(text) : 0;
     const bool is_cut = n > MAX_FOUND_BYTES;
     if (is_cut)

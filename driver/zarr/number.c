@@ -171,31 +171,13 @@ void zs_number_print(double value, char text[ZS_NUMBER_SIZE])
         (void)snprintf(text, ZS_NUMBER_SIZE, "%s", isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity");
         return;
     }
-    char shortest[32]; /* 17 figures at most */
+    int precision = 0;
     const locale_t before = enter_c_locale();
-    for (int precision = 0; precision <= 16; precision++) {
-        (void)snprintf(shortest, sizeof shortest, "%.*e", precision, value);
-        if (strtod(shortest, NULL) == value)
-            break;
-    }
+    do
+        (void)snprintf(text, ZS_NUMBER_SIZE, "%.*e", precision, value);
+    while (strtod(text, NULL) != value && precision++ < 16); /* 17 figures at most */
+    const int exponent = atoi(strchr(text, 'e') + 1);
+    if (exponent >= -4 && exponent < 16) /* as people write numbers, unless that needs many zeros */
+        (void)snprintf(text, ZS_NUMBER_SIZE, "%.*f", precision > exponent ? precision - exponent : 1, value);
     leave_c_locale(before);
-
-    /* "-d.ddde+XX" laid out as people write numbers, unless that needs many zeros. */
-    const char *sign = shortest[0] == '-' ? "-" : "";
-    char figures[24];
-    int n = 0;
-    const char *p = shortest + (sign[0] == '-');
-    for (; *p != 'e'; p++)
-        if (*p != '.' && n < (int)sizeof figures - 1)
-            figures[n++] = *p;
-    figures[n] = '\0';
-    const int exponent = atoi(p + 1);
-    if (exponent < -4 || exponent >= 16)
-        (void)snprintf(text, ZS_NUMBER_SIZE, "%s%c%s%s%s", sign, figures[0], n > 1 ? "." : "", figures + 1, p);
-    else if (exponent < 0)
-        (void)snprintf(text, ZS_NUMBER_SIZE, "%s0.%.*s%s", sign, -exponent - 1, "000", figures);
-    else if (exponent < n - 1)
-        (void)snprintf(text, ZS_NUMBER_SIZE, "%s%.*s.%s", sign, exponent + 1, figures, figures + exponent + 1);
-    else
-        (void)snprintf(text, ZS_NUMBER_SIZE, "%s%s%.*s.0", sign, figures, exponent - n + 1, "0000000000000000");
 }
