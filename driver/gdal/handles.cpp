@@ -93,7 +93,6 @@ ZSOverlap::~ZSOverlap()
 
 ZSArray::~ZSArray()
 {
-    zs_georef_clear(&georef);
     zs_healpix_cells_clear(&cells);
     if (isOwned)
         zs_array_close(array);

@@ -176,8 +176,6 @@ struct ZSArray
     std::mutex lock;
     bool cellsRead = false;
     struct zs_healpix_cells cells = {}; /* where there is a coordinate of them */
-    bool georefRead = false, georefFailed = false;
-    struct zs_georef georef = {};
     bool labelsRead = false;
     ZSLabels labels;
     bool overviewsFound = false;

@@ -125,31 +125,19 @@ void ShardedZarrDataset::LookBeside(const std::string &store)
     oOvManager.Initialize(this, m_beside.c_str());
 }
 
-CPLErr ShardedZarrDataset::BuildBeside(const char *resampling, int count, const int *factors, int bandCount,
-                                       const int *bandList, GDALProgressFunc progress, void *progressData,
-                                       CSLConstList options)
-{
-    struct zs_error err;
-    const bool isInStore = overviews.Count() > 0;
-    if (!m_beside.empty() && !isInStore)
-        return GDALPamDataset::IBuildOverviews(resampling, count, factors, bandCount, bandList, progress, progressData,
-                                               options);
-    // Who may not write to the store opens it without update mode: gdaladdo does so in silence.
-    if (zs_store_check_access(m_view.store->store, "", &err) != ZS_OK)
-        return zsReport(err);
-    return zsRefuse(CPLE_NotSupported, "%s: %s: the store must be opened in update mode",
-                    zsShown(GetDescription()).c_str(),
-                    isInStore ? "there are overviews in the store already"
-                              : "overviews beside a store are for the one raster of a local one");
-}
-
 CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, const int *factors, int bandCount,
                                            const int *bandList, GDALProgressFunc progress, void *progressData,
                                            CSLConstList options)
 {
     return zsGuard([&]() -> CPLErr {
+        if (!IsUpdate() && !m_beside.empty() && overviews.Count() == 0)
+            return GDALPamDataset::IBuildOverviews(resampling, count, factors, bandCount, bandList, progress,
+                                                   progressData, options);
         if (!IsUpdate())
-            return BuildBeside(resampling, count, factors, bandCount, bandList, progress, progressData, options);
+            return zsRefuse(CPLE_NotSupported,
+                            "%s: overviews go beside the one raster of a local store that has none already; else the "
+                            "store must be opened in update mode",
+                            zsShown(GetDescription()).c_str());
         if (m_view.IsHealpix())
             return zsRefuse(CPLE_NotSupported,
                             "%s: overviews of HEALPix cells are not built in the store; gdaladdo -ro puts them beside "
@@ -195,7 +183,6 @@ CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vect
         if (!zsMayResample(GetDescription(), Band(b).GetRasterDataType(), ZSNodata(Band(b)), resampling))
             return CE_Failure;
     }
-    const bool wereOld = pixels.areLevelsOld;
     ZSOverlap overlap; // ends when the levels are closed
     overlap.Begin(*m_view.store);
     // The mask's overviews come first: overviews of pixels are made of valid pixels alone.
@@ -206,19 +193,7 @@ CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vect
         result = overviews.MakeOfEach(resampling, factors, progress, progressData, options);
     else
         result = overviews.Make(resampling, factors, progress, progressData, options);
-    if (result != CE_None || !overlap.End())
-        return CE_Failure;
-    pixels.areLevelsOld = wereOld && overviews.Count() > static_cast<int>(factors.size()); // others stay as they are
-    return CE_None;
-}
-
-/* Warns of overviews that are older than the pixels: a copy makes them unasked, so its later writer may not know. */
-void ShardedZarrDataset::WarnOfOldOverviews()
-{
-    if (pixels.areLevelsOld && !m_role.isMask && !m_role.IsOverview() && overviews.Count() > 0)
-        CPLError(CE_Warning, CPLE_AppDefined,
-                 "%s: pixels were written, and its overviews are as they were before: gdaladdo makes them anew",
-                 zsShown(GetDescription()).c_str());
+    return result == CE_None && overlap.End() ? CE_None : CE_Failure;
 }
 
 CPLErr ShardedZarrDataset::RemoveOverviews()
@@ -328,8 +303,6 @@ CPLErr ShardedZarrDataset::FlushChanges(bool atClosing)
         result = MakeLaterOverviews();
     if (!(atClosing && bSuppressOnClose) && Publish(hasLost) != CE_None)
         result = CE_Failure;
-    if (atClosing && result == CE_None)
-        WarnOfOldOverviews();
     return result;
 }
 

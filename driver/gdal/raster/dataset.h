@@ -35,15 +35,12 @@ class ShardedZarrDataset : public GDALPamDataset
     CPLErr FlushDocuments();
     CPLErr FlushChanges(bool atClosing);
     CPLErr RemoveOverviews();
-    CPLErr BuildBeside(const char *resampling, int count, const int *factors, int bandCount, const int *bandList,
-                       GDALProgressFunc progress, void *progressData, CSLConstList options);
     CPLErr MakeOverviews(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress,
                          void *progressData, CSLConstList options);
     CPLErr MakeLaterOverviews();
     CPLErr Publish(bool hasLost);
     CPLErr CloseParts();
     bool WillMakeOverviews() const;
-    void WarnOfOldOverviews();
     bool HasGCPs() const;
     /* Takes over what AREA_OR_POINT is set to. CE_Failure, with CPLError emitted, for what is neither. */
     CPLErr SetRegistration(const char *value);

@@ -2,7 +2,6 @@
  * its own. Properties of bands are those of dataset.h, in band_properties.cpp. */
 #pragma once
 
-#include <array>
 #include <functional>
 #include <memory>
 #include <string>
@@ -79,6 +78,7 @@ class ZSGeoreferencing
     ZSView &m_view;
     struct zs_georef m_georef = {};
     bool m_isRead = false; /* read when first asked for, since that may cost requests */
+    bool m_hasFailed = false; /* it could not be read */
     unsigned m_changed = 0; /* TRANSFORM | CRS | REGISTRATION | POINTS */
 
     /* Reads m_georef. */
@@ -343,7 +343,6 @@ class ZSPixels
     ShardedZarrDataset &m_dataset;
     ZSView &m_view;
     bool m_isBlank = false;  /* made by Create(), and not written yet: see Settle() */
-    std::array<unsigned char, ZS_MAX_ITEM_SIZE> m_blankFill = {}; /* the fill value that Create() gave it */
 
     /* Of a blank array the nodata value becomes the fill value: pixels that are never written read as nodata, as in
      * other drivers. The first window that is written (else null) chooses the filter of blosc. */
@@ -362,7 +361,6 @@ class ZSPixels
 
   public:
     bool isWritten = false;
-    bool areLevelsOld = false; /* pixels were written, and no overviews since */
     bool hasLost = false;      /* pixels could not be written */
     ZSFilterOfFirst firstFilter;
 
@@ -391,7 +389,6 @@ class ZSPixels
     void SetBlank()
     {
         m_isBlank = true;
-        memcpy(m_blankFill.data(), m_view.Info(0).fill_value, m_view.Info(0).item_size);
     }
     /* The properties of a blank raster are about to be published. */
     CPLErr SettleProperties()

@@ -39,12 +39,9 @@ void ShardedZarrDataset::AddBands(size_t source)
 
 enum zs_status ZSPixels::PrepareCells(struct zs_error *err)
 {
-    const auto nodata = [this](size_t source) -> const struct zs_band_properties &
-    {
-        return m_dataset.IsUpdate() ? m_dataset.Band(m_view.Before(source) + 1).Properties()
-                                    : m_view.Properties(source);
-    };
-    return m_view.PrepareCells(m_dataset.IsUpdate(), nodata, err);
+    for (size_t i = 0; i < m_view.sources.size() && m_view.IsHealpix(); i++)
+        ZS_TRY(m_view.PrepareCells(i, m_dataset.Band(m_view.Before(i) + 1).Properties(), err));
+    return ZS_OK;
 }
 
 CPLErr ZSPixels::ReadCellMask(int band, int x, int y, int width, int height, unsigned char *mask, int lineSpace)
@@ -83,7 +80,8 @@ CPLErr ZSPixels::Settle(const struct zs_band_window *first, GDALDataType type)
         const struct zs_band_properties &m = m_dataset.Band(b).Properties();
         isOne = m.has_nodata && memcmp(m.nodata, nodata, info.item_size) == 0;
     }
-    const unsigned char *fill = isOne ? nodata : m_blankFill.data();
+    static const unsigned char zeros[ZS_MAX_ITEM_SIZE] = {}; // Create() gave it these
+    const unsigned char *fill = isOne ? nodata : zeros;
     const bool isNew = memcmp(fill, info.fill_value, info.item_size) != 0;
     const struct zs_blosc_settings *filter =
         first == nullptr || blank.isHealpix
@@ -187,9 +185,7 @@ CPLErr ZSPixels::Write(const struct zs_band_window &window, GDALDataType type)
     if (Settle(&window, type) != CE_None)
         return CE_Failure;
     m_isBlank = false;
-    isWritten = areLevelsOld = true;
-    if (m_dataset.Role().IsOverview())
-        m_dataset.Role().base->pixels.areLevelsOld = false;
+    isWritten = true;
     if (m_dataset.Role().masked != nullptr)
         m_dataset.Role().masked->pixels.isWritten = true;
     if (Store(window, type) != CE_None)

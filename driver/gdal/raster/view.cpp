@@ -296,7 +296,7 @@ void ZSView::ReadLabels(size_t source)
 
 /* ---- HEALPix cells ---- */
 
-enum zs_status ZSView::PrepareCellsOf(size_t source, const struct zs_band_properties &properties, struct zs_error *err)
+enum zs_status ZSView::PrepareCells(size_t source, const struct zs_band_properties &properties, struct zs_error *err)
 {
     ZSArray &array = *sources[source].array;
     ZS_TRY(array.ReadCells(*store, err));

@@ -37,7 +37,6 @@ class ZSView
 {
     std::vector<struct zs_band_array> m_slices;
     std::vector<struct zs_healpix_map> m_maps; /* of arrays of HEALPix cells */
-    bool m_cellsReady = false;
     std::vector<ZSOwnedProperties> m_properties; /* of the arrays, each read when first asked for */
 
     bool FindSlices(size_t source, uint64_t before, struct zs_error *err);
@@ -112,18 +111,9 @@ class ZSView
     /* Replaces an array by another of the same size. */
     void ReplaceArray(size_t source, const std::shared_ptr<ZSArray> &array);
 
-    /* Reads where the cells are, and sets what pixels get that are no cell: what `nodata(source)` has, else the fill
-     * value, which a mask then leaves out. Once, unless a nodata value may have been set since. */
-    template <class F> enum zs_status PrepareCells(bool again, const F &nodata, struct zs_error *err)
-    {
-        if (!IsHealpix() || (m_cellsReady && !again))
-            return ZS_OK;
-        for (size_t i = 0; i < sources.size(); i++)
-            ZS_TRY(PrepareCellsOf(i, nodata(i), err));
-        m_cellsReady = true;
-        return ZS_OK;
-    }
-    enum zs_status PrepareCellsOf(size_t source, const struct zs_band_properties &properties, struct zs_error *err);
+    /* Reads where the cells are, and sets what pixels get that are no cell: the nodata value that the properties have,
+     * else the fill value, which a mask then leaves out. */
+    enum zs_status PrepareCells(size_t source, const struct zs_band_properties &properties, struct zs_error *err);
     const struct zs_healpix_map &Map(size_t source) const
     {
         return m_maps[source];
