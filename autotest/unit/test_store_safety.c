@@ -74,27 +74,25 @@ TEST(test_mark_is_taken_over_where_its_maker_is_seen_to_be_gone_or_the_user_says
     struct zs_store *store = vsi_store(root);
     const pid_t child = fork();
     if (child == 0)
-        _exit(zs_mark_put(store, ZS_MARK_NAME, false, &err) == ZS_OK ? 0 : 1);
+        _exit(zs_mark_put(store, false, &err) == ZS_OK ? 0 : 1);
     int code = 1;
     CHECK(waitpid(child, &code, 0) == child && code == 0);
-    must(zs_mark_check(store, ZS_MARK_NAME, false, &err), &err);
-    must(zs_mark_put(store, ZS_MARK_NAME, false, &err), &err);
+    must(zs_mark_check(store, false, &err), &err);
+    must(zs_mark_put(store, false, &err), &err);
     for (int overwrites = 0; overwrites < 2; overwrites++) {
-        CHECK(zs_mark_put(store, ZS_MARK_NAME, overwrites, &err) == ZS_CONFLICT); /* this process lives */
+        CHECK(zs_mark_check(store, overwrites, &err) == ZS_CONFLICT); /* this process lives */
         CHECK_CONTAINS(err.message, ".unfinished: process ");
     }
-    must(zs_mark_remove(store, ZS_MARK_NAME, &err), &err);
+    must(zs_mark_remove(store, &err), &err);
     CHECK(!exists(root, ZS_MARK_NAME));
 
     write_file(root, ZS_MARK_NAME, elsewhere, strlen(elsewhere));
-    CHECK(zs_mark_put(store, ZS_MARK_NAME, false, &err) == ZS_CONFLICT);
+    CHECK(zs_mark_check(store, false, &err) == ZS_CONFLICT);
     CHECK_CONTAINS(err.message, "process 17 on elsewhere is making what shall be there, since 2026-01-01T00:00:00Z; if it "
                                 "was killed, remove this object, or give OVERWRITE=YES");
-    must(zs_mark_remove(store, ZS_MARK_NAME, &err), &err);
+    must(zs_mark_remove(store, &err), &err);
     CHECK(exists(root, ZS_MARK_NAME)); /* it is another's */
-    must(zs_mark_put(store, ZS_MARK_NAME, true, &err), &err);
-    must(zs_mark_remove(store, ZS_MARK_NAME, &err), &err);
-    CHECK(!exists(root, ZS_MARK_NAME));
+    must(zs_mark_check(store, true, &err), &err);
     zs_store_free(store);
     remove_directory(root);
 }

@@ -268,11 +268,6 @@ static enum zs_status set_up(struct zs_raster *r, const struct zs_array_options 
 
 /* ---- Claiming the group ---- */
 
-static char *mark_of(const char *group)
-{
-    return zs_format("%s/" ZS_MARK_NAME, group);
-}
-
 /* In the store, whatever consolidated metadata list. */
 static enum zs_status check_absent(struct zs_hierarchy *hierarchy, const char *group, struct zs_error *err)
 {
@@ -282,20 +277,6 @@ static enum zs_status check_absent(struct zs_hierarchy *hierarchy, const char *g
         return ZS_OK;
     return zs_fail(err, ZS_ARGUMENT, "%s: there is a /%s already; choose another ARRAY_NAME",
                    zs_hierarchy_store(hierarchy)->root, group);
-}
-
-static enum zs_status claim(struct zs_hierarchy *hierarchy, const char *group, const char *mark, struct zs_error *err)
-{
-    struct zs_store *store = zs_hierarchy_store(hierarchy);
-    struct zs_error ignored;
-    ZS_TRY(check_absent(hierarchy, group, err));
-    ZS_TRY(zs_mark_put(store, mark, false, err));
-    enum zs_status status = check_absent(hierarchy, group, err); /* another maker may have finished meanwhile */
-    if (status == ZS_OK) /* what a killed process left would show through; or nothing lists arrays there */
-        status = zs_contents_remove_left(store, group, err);
-    if (status != ZS_OK && zs_mark_remove(store, mark, &ignored) != ZS_OK)
-        zs_error_prefix(err, "%s/%s stays", store->root, mark);
-    return status;
 }
 
 /* A group below an array is no node of Zarr: other readers do not find it, and its name may be that of chunks. */
@@ -314,31 +295,17 @@ enum zs_status zs_raster_claim(struct zs_hierarchy *hierarchy, const char *group
 {
     ZS_TRY(zs_hierarchy_check_writable(hierarchy, err));
     ZS_TRY(check_root_is_group(hierarchy, err));
-    char *mark = mark_of(group);
-    const enum zs_status status = mark != NULL ? claim(hierarchy, group, mark, err) : zs_fail_memory(err);
-    free(mark);
-    return status;
-}
-
-enum zs_status zs_raster_finish(struct zs_store *store, const char *group, struct zs_error *err)
-{
-    if (group[0] == '\0')
-        return ZS_OK;
-    char *mark = mark_of(group);
-    const enum zs_status status = mark != NULL ? zs_mark_remove(store, mark, err) : zs_fail_memory(err);
-    free(mark);
-    zs_store_remove_directory(store, group); /* removes the group if it is empty: nothing was created */
-    return status;
+    ZS_TRY(check_absent(hierarchy, group, err));
+    /* what a killed process left would show through; or nothing lists arrays there */
+    return zs_contents_remove_left(zs_hierarchy_store(hierarchy), group, err);
 }
 
 enum zs_status zs_raster_take_back(const struct zs_hierarchy *hierarchy, struct zs_store *store, const char *group,
                                    struct zs_error *err)
 {
-    struct zs_error ignored;
-    const enum zs_status status = zs_hierarchy_take_back(hierarchy, store, group, err);
-    /* also after a failure: else this process could not try again */
-    const enum zs_status finished = zs_raster_finish(store, group, status == ZS_OK ? err : &ignored);
-    return status == ZS_OK ? finished : status;
+    ZS_TRY(zs_hierarchy_take_back(hierarchy, store, group, err));
+    zs_store_remove_directory(store, group); /* if it is empty */
+    return ZS_OK;
 }
 
 enum zs_status zs_raster_create(struct zs_hierarchy *hierarchy, const char *group, const struct zs_raster_spec *spec,

@@ -92,14 +92,10 @@ enum zs_status zs_raster_dimensions_taken(struct zs_hierarchy *hierarchy, const 
 struct zs_raster;
 
 /* Claims the group at `group` (not "") of an existing store for a new raster. ZS_ARGUMENT when an array or group is
- * there, whether or not consolidated metadata (which may be older) list it, and where the root is an array. A mark
- * (store/staging.h) is in the group until zs_raster_finish(): ZS_CONFLICT where that of another writer is, unless it
- * was killed. */
+ * there, whether or not consolidated metadata (which may be older) list it, and where the root is an array. Removes
+ * what a killed writer left there. */
 enum zs_status zs_raster_claim(struct zs_hierarchy *hierarchy, const char *group, struct zs_error *err);
-/* Removes the mark: the raster is whole, its overviews too, or nothing was written. Does nothing for the root. */
-enum zs_status zs_raster_finish(struct zs_store *store, const char *group, struct zs_error *err);
-
-/* Removes what was made in the claimed group through `hierarchy`, and the mark. */
+/* Removes what was made in the claimed group through `hierarchy`. */
 enum zs_status zs_raster_take_back(const struct zs_hierarchy *hierarchy, struct zs_store *store, const char *group,
                                    struct zs_error *err);
 

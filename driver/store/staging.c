@@ -376,7 +376,7 @@ char **zs_staging_leftovers(const char *root)
     return l.paths.list;
 }
 
-/* ---- Marks of makers ---- */
+/* ---- The mark of a maker ---- */
 
 #define MOST_BYTES 1024
 #define TOKEN_DIGITS 16
@@ -465,105 +465,75 @@ static bool is_here(const struct maker *maker, const struct maker *us)
            strcmp(maker->boot, us->boot) == 0 && strcmp(maker->in, us->in) == 0 && strcmp(maker->host, us->host) == 0;
 }
 
-/* Reads the mark at a key. *has_maker is false where none is named, as in a file that somebody else put. */
-static enum zs_status read_mark(struct zs_store *store, const char *key, struct maker *maker, bool *has_maker,
-                                char **etag, struct zs_error *err)
+/* Reads the mark. *has_maker is false where none is named, as in a file that somebody else put. */
+static enum zs_status read_mark(struct zs_store *store, struct maker *maker, bool *has_maker, char **etag,
+                                struct zs_error *err)
 {
     struct zs_buffer text = {0};
-    zs_store_forget(store, key);
-    const enum zs_status status = zs_store_get_tagged(store, key, MOST_BYTES, &text, etag, err);
+    zs_store_forget(store, ZS_MARK_NAME);
+    const enum zs_status status = zs_store_get_tagged(store, ZS_MARK_NAME, MOST_BYTES, &text, etag, err);
     *has_maker = status == ZS_OK && parse(&text, maker);
     zs_buffer_free(&text);
     return status;
 }
 
 /* Like zs_mark_check(). *etag is the version of the mark that may be replaced, for the caller to free. */
-static enum zs_status check(struct zs_store *store, const char *key, bool overwrites, char **etag,
-                            struct zs_error *err)
+static enum zs_status check(struct zs_store *store, bool overwrites, char **etag, struct zs_error *err)
 {
     struct maker us, maker;
     bool has_maker;
     char since[WORD] = "";
     describe(&us);
-    const enum zs_status status = read_mark(store, key, &maker, &has_maker, etag, err);
+    const enum zs_status status = read_mark(store, &maker, &has_maker, etag, err);
     if (status != ZS_OK || !has_maker)
         return status == ZS_NOT_FOUND ? ZS_OK : status;
     const bool is_seen = is_here(&maker, &us);
-    if (is_seen && read_since(maker.process, since) && strcmp(since, maker.since) == 0)
-        return zs_fail(err, ZS_CONFLICT, "%s/%s: process %ld on %s is making what shall be there, since %s",
-                       store->root, key, maker.process, maker.host, maker.at);
-    if (!is_seen && !overwrites)
-        return zs_fail(err, ZS_CONFLICT,
-                       "%s/%s: process %ld on %s is making what shall be there, since %s; if it was killed, remove "
-                       "this object, or give OVERWRITE=YES", store->root, key, maker.process, maker.host, maker.at);
-    return ZS_OK;
+    const bool lives = is_seen && read_since(maker.process, since) && strcmp(since, maker.since) == 0;
+    if (!lives && (is_seen || overwrites))
+        return ZS_OK;
+    return zs_fail(err, ZS_CONFLICT, "%s/" ZS_MARK_NAME ": process %ld on %s is making what shall be there, since %s%s",
+                   store->root, maker.process, maker.host, maker.at,
+                   lives ? "" : "; if it was killed, remove this object, or give OVERWRITE=YES");
 }
 
-enum zs_status zs_mark_check(struct zs_store *store, const char *key, bool overwrites, struct zs_error *err)
+enum zs_status zs_mark_check(struct zs_store *store, bool overwrites, struct zs_error *err)
 {
     char *etag = NULL;
-    const enum zs_status status = check(store, key, overwrites, &etag, err);
+    const enum zs_status status = check(store, overwrites, &etag, err);
     free(etag);
     return status;
 }
 
-/* Puts a mark where a lock keeps other makers away, or nothing does. */
-static enum zs_status put_locked(struct zs_store *store, const char *key, bool overwrites, const char *text,
-                                 struct zs_error *err)
+enum zs_status zs_mark_put(struct zs_store *store, bool overwrites, struct zs_error *err)
 {
-    struct zs_lock *lock;
-    ZS_TRY(zs_store_lock(store, key, &lock, err));
-    enum zs_status status = zs_mark_check(store, key, overwrites, err);
-    if (status == ZS_OK)
-        status = zs_store_put(store, key, text, strlen(text), err);
-    zs_store_unlock(store, lock);
-    return status;
-}
-
-/* Puts a mark where nothing is, else over the one that may be replaced. */
-static enum zs_status put_on_condition(struct zs_store *store, const char *key, bool overwrites, const char *text,
-                                       struct zs_error *err)
-{
+    struct maker us;
+    char text[MOST_BYTES], token[TOKEN_DIGITS + 1];
     int tries = 0;
-    enum zs_status status = zs_store_put_over(store, key, "", text, strlen(text), err);
+    describe(&us);
+    zs_random_digits(token, TOKEN_DIGITS); /* a PUT that is refused where its very bytes are counts as done */
+    (void)snprintf(text, sizeof text, FORMAT, us.process, us.since, us.in, us.boot, us.host, us.at, token);
+    enum zs_status status = zs_store_put_over(store, ZS_MARK_NAME, "", text, strlen(text), err);
     while (status == ZS_CONFLICT && zs_conflict_again(&tries)) {
         char *etag = NULL;
-        const enum zs_status checked = check(store, key, overwrites, &etag, err);
+        const enum zs_status checked = check(store, overwrites, &etag, err);
         if (checked == ZS_OK)
-            status = zs_store_put_over(store, key, etag, text, strlen(text), err);
+            status = zs_store_put_over(store, ZS_MARK_NAME, etag, text, strlen(text), err);
         free(etag);
         ZS_TRY(checked);
     }
     return status;
 }
 
-enum zs_status zs_mark_put(struct zs_store *store, const char *key, bool overwrites, struct zs_error *err)
-{
-    struct maker us;
-    char text[MOST_BYTES], token[TOKEN_DIGITS + 1];
-    describe(&us);
-    zs_random_digits(token, TOKEN_DIGITS); /* a PUT that is refused where its very bytes are counts as done */
-    (void)snprintf(text, sizeof text, FORMAT, us.process, us.since, us.in, us.boot, us.host, us.at, token);
-    return zs_store_has_conditions(store) ? put_on_condition(store, key, overwrites, text, err)
-                                          : put_locked(store, key, overwrites, text, err);
-}
-
-enum zs_status zs_mark_remove(struct zs_store *store, const char *key, struct zs_error *err)
+enum zs_status zs_mark_remove(struct zs_store *store, struct zs_error *err)
 {
     struct maker us, maker;
     bool has_maker;
     char *etag = NULL;
     describe(&us);
-    enum zs_status status = read_mark(store, key, &maker, &has_maker, &etag, err);
+    enum zs_status status = read_mark(store, &maker, &has_maker, &etag, err);
     free(etag);
     if (status == ZS_OK && has_maker && is_here(&maker, &us) && maker.process == us.process &&
         strcmp(maker.since, us.since) == 0)
-        status = zs_store_remove(store, key, err);
+        status = zs_store_remove(store, ZS_MARK_NAME, err);
     return status == ZS_NOT_FOUND ? ZS_OK : status;
-}
-
-bool zs_is_mark(const char *key)
-{
-    const char *slash = strrchr(key, '/');
-    return strcmp(slash != NULL ? slash + 1 : key, ZS_MARK_NAME) == 0;
 }

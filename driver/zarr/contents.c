@@ -85,7 +85,7 @@ static bool is_chunk_key(const struct owner *owner, const char *key, size_t n, b
 static bool is_own(const struct owner *owner, const char *key)
 {
     const char *name = zs_path_name(key);
-    if (zs_is_temporary_name(name) || zs_is_mark(name))
+    if (zs_is_temporary_name(name))
         return true;
     if (strcmp(name, DOCUMENT) == 0)
         return owner->has_document;
@@ -130,6 +130,11 @@ static enum zs_status take_file(const struct search *search, const struct direct
                                 struct zs_error *err)
 {
     char *key = zs_path_join(d->key, name);
+    if (key != NULL && strcmp(key, ZS_MARK_NAME) == 0) {
+        search->contents->is_marked = true;
+        free(key);
+        return ZS_OK;
+    }
     if (key == NULL || is_own(&d->owner, key))
         return zs_names_add(&search->contents->own, key, err);
     const enum zs_status status = add_foreign(search->contents, key, err);
@@ -235,17 +240,10 @@ enum zs_status zs_contents_find(struct zs_store *store, struct zs_contents *cont
     return find(store, "", (struct owner){0}, 0, contents, err);
 }
 
-enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_contents *contents, enum zs_marks marks,
-                                  struct zs_error *err)
+enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_contents *contents, struct zs_error *err)
 {
-    const char **keys = zs_calloc(contents->own.count + 1, sizeof *keys);
-    size_t n = 0;
-    ZS_TRY_MEMORY(keys, err);
-    for (size_t i = 0; i < contents->own.count; i++)
-        if (marks == ZS_MARKS_GO || !zs_is_mark(contents->own.list[i]))
-            keys[n++] = contents->own.list[i];
-    const enum zs_status status = zs_store_remove_all(store, keys, n, err);
-    free(keys);
+    const enum zs_status status =
+        zs_store_remove_all(store, (const char *const *)contents->own.list, contents->own.count, err);
     for (size_t i = contents->directories.count; i-- > 0 && status == ZS_OK && !store->is_remote;)
         zs_store_remove_directory(store, contents->directories.list[i]);
     return status;
@@ -275,7 +273,7 @@ enum zs_status zs_contents_remove_left(struct zs_store *store, const char *path,
                          "%s: there is a /%.*s already: it is not replaced; choose another name, or remove /%s",
                          store->root, (int)(strlen(last) - strlen("/" DOCUMENT)), last, path);
     else if (status == ZS_OK)
-        status = zs_contents_remove(store, &found, ZS_MARKS_STAY, err);
+        status = zs_contents_remove(store, &found, err);
     zs_contents_clear(&found);
     return status == ZS_UNSUPPORTED ? ZS_OK : status;
 }
@@ -285,7 +283,7 @@ enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path
     struct zs_contents found = {0};
     enum zs_status status = find_below(store, path, &found, err);
     if (status == ZS_OK)
-        status = zs_contents_remove(store, &found, ZS_MARKS_GO, err);
+        status = zs_contents_remove(store, &found, err);
     zs_contents_clear(&found);
     return status;
 }

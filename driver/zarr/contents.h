@@ -15,6 +15,7 @@ struct zs_contents {
     struct zs_names directories; /* below the root, each before the directories in it */
     size_t foreign_count;
     char *foreign; /* key of the first foreign file, NULL when there is none */
+    bool is_marked; /* the mark of who makes the store (store/staging.h) is there: neither own nor foreign */
 };
 
 /* Searches a store, or the remains of one. ZS_UNSUPPORTED where listing is impossible. Release with
@@ -22,15 +23,11 @@ struct zs_contents {
 enum zs_status zs_contents_find(struct zs_store *store, struct zs_contents *contents, struct zs_error *err);
 void zs_contents_clear(struct zs_contents *contents);
 
-/* What becomes of marks (store/staging.h): they stay, for their makers, or go. */
-enum zs_marks { ZS_MARKS_STAY, ZS_MARKS_GO };
-
 /* Removes the store's own files, then empty directories, except the root. The root's zarr.json goes first: a
  * half-removed store does not open. */
-enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_contents *contents, enum zs_marks marks,
-                                  struct zs_error *err);
+enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_contents *contents, struct zs_error *err);
 
-/* Removes the chunks that killed writers left at and below the path of a node that is not stored; marks stay.
+/* Removes the chunks that killed writers left at and below the path of a node that is not stored.
  * ZS_ARGUMENT, and nothing is removed, where a node is stored there. ZS_OK where listing is impossible. */
 enum zs_status zs_contents_remove_left(struct zs_store *store, const char *path, struct zs_error *err);
 

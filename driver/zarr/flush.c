@@ -315,6 +315,5 @@ enum zs_status zs_hierarchy_flush(struct zs_hierarchy *hierarchy, struct zs_erro
         hierarchy->entries[i].before = NULL;
     }
     hierarchy->is_new = false; /* others see it from now on, and may add to it */
-    zs_hierarchy_remove_marks(hierarchy);
     return ZS_OK;
 }

@@ -350,8 +350,6 @@ void zs_hierarchy_free(struct zs_hierarchy *hierarchy)
 {
     if (hierarchy == NULL)
         return;
-    zs_hierarchy_remove_marks(hierarchy);
-    zs_names_free(hierarchy->marks.list);
     zs_names_free(hierarchy->replaced.list);
     /* The root, the first entry, owns the documents of consolidated nodes: free it last. */
     while (hierarchy->count > 0)

@@ -41,7 +41,6 @@ struct zs_hierarchy {
     char *failure_message;  /* ... and message; NULL without memory for it */
 
     /* Used by one thread at a time, like all functions that change documents. */
-    struct zs_names marks;    /* of arrays that are not published: keys (make.c) */
     struct zs_names replaced; /* keys of chunks that no document refers to after the flush */
     bool is_deferred;         /* see zs_hierarchy_defer() */
     bool is_committed;        /* a flush has begun to write documents: if it fails, the next writer finishes it */
@@ -99,8 +98,6 @@ enum zs_status zs_hierarchy_vacate(struct zs_hierarchy *hierarchy, struct zs_hie
                                    struct zs_error *err);
 /* Ends the hierarchy: all that changes or flushes it fails with this from now on. */
 void zs_hierarchy_end(struct zs_hierarchy *hierarchy, enum zs_status status, const char *message);
-/* Removes the marks of arrays that were made here: they are published, or never will be (make.c). */
-void zs_hierarchy_remove_marks(struct zs_hierarchy *hierarchy);
 /* Checks that a new node may be at a path: ZS_ARGUMENT where one is (make.c). */
 enum zs_status zs_hierarchy_check_free(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err);
 /* ---- Edits: pending changes as JSON (edits.c) ---- */

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "store/staging.h"
 #include "zarr/contents.h"
 #include "zarr/hierarchy_private.h"
 
@@ -36,35 +35,7 @@ enum zs_status zs_root_make(struct zs_hierarchy *hierarchy, const struct zs_node
     return zs_add_document(hierarchy, "", zs_group_document(), node, err);
 }
 
-/* ---- Claiming a path ---- */
-
-static void remove_last_mark(struct zs_hierarchy *hierarchy)
-{
-    char *key = hierarchy->marks.list[--hierarchy->marks.count];
-    hierarchy->marks.list[hierarchy->marks.count] = NULL;
-    (void)zs_mark_remove(zs_hierarchy_store(hierarchy), key, NULL); /* the next maker sees that this process is gone */
-    free(key);
-}
-
-void zs_hierarchy_remove_marks(struct zs_hierarchy *hierarchy)
-{
-    while (hierarchy->marks.count > 0)
-        remove_last_mark(hierarchy);
-}
-
-/* Puts the mark of an array whose chunks come before its document: two that make one array would write over each
- * other's chunks. It goes when the document is stored. */
-static enum zs_status put_mark(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
-{
-    ZS_TRY(zs_names_add(&hierarchy->marks, zs_path_join(path, ZS_MARK_NAME), err));
-    const char *key = hierarchy->marks.list[hierarchy->marks.count - 1];
-    const enum zs_status status = zs_mark_put(zs_hierarchy_store(hierarchy), key, false, err);
-    if (status != ZS_OK) {
-        free(hierarchy->marks.list[--hierarchy->marks.count]);
-        hierarchy->marks.list[hierarchy->marks.count] = NULL;
-    }
-    return status;
-}
+/* ---- New nodes ---- */
 
 enum zs_status zs_hierarchy_check_free(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
 {
@@ -77,17 +48,11 @@ enum zs_status zs_hierarchy_check_free(struct zs_hierarchy *hierarchy, const cha
 }
 
 /* Checks that a node may be created at a path, and removes chunks that were left there. */
-static enum zs_status clear(struct zs_hierarchy *hierarchy, const char *path, bool is_array, struct zs_error *err)
+static enum zs_status clear(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
 {
     ZS_TRY(zs_hierarchy_check_free(hierarchy, path, err));
-    if (zs_hierarchy_is_new(hierarchy))
-        return ZS_OK;
-    if (is_array)
-        ZS_TRY(put_mark(hierarchy, path, err));
-    const enum zs_status status = zs_contents_remove_left(zs_hierarchy_store(hierarchy), path, err);
-    if (status != ZS_OK && is_array)
-        remove_last_mark(hierarchy);
-    return status;
+    return zs_hierarchy_is_new(hierarchy) ? ZS_OK
+                                          : zs_contents_remove_left(zs_hierarchy_store(hierarchy), path, err);
 }
 
 enum zs_status zs_node_check_name(const char *name, struct zs_error *err)
@@ -108,7 +73,7 @@ enum zs_status zs_node_make(struct zs_hierarchy *hierarchy, const char *parent, 
     if (status == ZS_OK && (path = zs_path_join(parent, name)) == NULL)
         status = zs_fail_memory(err);
     if (status == ZS_OK)
-        status = clear(hierarchy, path, zs_json_get(document, "shape") != NULL, err);
+        status = clear(hierarchy, path, err);
     if (status == ZS_OK)
         status = zs_add_document(hierarchy, path, document, node, err);
     else

@@ -29,10 +29,13 @@ struct ZSContents
     bool Find(const std::string &path, bool orNoListings = false);
     bool FindSilently(const std::string &path);
     /* False with CPLError emitted. */
-    bool Remove(enum zs_marks marks);
+    bool Remove();
 
     /* Whether nothing is there but the mark of who makes a store. */
-    bool IsEmpty() const;
+    bool IsEmpty() const
+    {
+        return found.foreign_count + found.directories.count + found.own.count == 0;
+    }
     bool HasRoot() const
     {
         return found.own.count > 0 && EQUAL(found.own.list[0], "zarr.json");
@@ -40,16 +43,15 @@ struct ZSContents
 };
 
 /* Whether what is at `root` may be replaced by a new store; isThere: whether there is anything. Else CPLError is
- * emitted: for anything but a store, a node of a store, a store with files that are not its own or that somebody
- * appends to, and unless `overwrite` one of more than one raster. */
+ * emitted: for anything but a store, a node of a store, a store with files that are not its own, and unless `overwrite`
+ * one of more than one raster. */
 bool zsMayReplace(const std::string &root, bool overwrite, bool canAppend, bool &isThere);
 
-/* Removes a store that is replaced, and nothing that is not its own: a warning says what stays. Marks stay, and so does
- * all while somebody appends an array. */
-bool zsRemoveReplaced(const std::string &store, bool overwrite);
+/* Removes a store that is replaced, and nothing that is not its own: a warning says what stays. */
+bool zsRemoveReplaced(const std::string &store);
 
 /* Removes the store's own files, without a message: the store was never in place. */
-void zsRemoveSilently(const std::string &store, enum zs_marks marks = ZS_MARKS_GO);
+void zsRemoveSilently(const std::string &store);
 
 /* Removes what dead writers left beside a store. */
 void zsRemoveLeftovers(const std::string &root);

@@ -49,16 +49,10 @@ bool ZSContents::FindSilently(const std::string &path)
     return find(*this, path, &err) == ZS_OK;
 }
 
-bool ZSContents::Remove(enum zs_marks marks)
+bool ZSContents::Remove()
 {
     struct zs_error err;
-    return zs_contents_remove(store, &found, marks, &err) == ZS_OK || zsReport(err);
-}
-
-bool ZSContents::IsEmpty() const
-{
-    const bool isMark = found.own.count == 1 && EQUAL(found.own.list[0], ZS_MARK_NAME);
-    return found.foreign_count + found.directories.count == 0 && (found.own.count == 0 || isMark);
+    return zs_contents_remove(store, &found, &err) == ZS_OK || zsReport(err);
 }
 
 void zsForgetListing(const std::string &path)
@@ -72,7 +66,7 @@ static bool isLeftover(const std::string &path)
 {
     ZSContents contents;
     return contents.FindSilently(path) && !contents.HasRoot() && contents.found.foreign_count == 0 &&
-           contents.found.own.count > 0;
+           (contents.found.own.count > 0 || contents.found.is_marked);
 }
 
 static bool isLink(const std::string &path)
@@ -177,21 +171,6 @@ static bool isRemovable(const ZSContents &contents)
     return status == ZS_OK || zsReport(err);
 }
 
-/* Whether no process appends an array to the store or, with `orMakes`, makes the store itself: zs_mark_check() finds no
- * such mark. Else CPLError is emitted. */
-static bool isUnmarked(const ZSContents &contents, bool orMakes, bool overwrite)
-{
-    for (size_t i = 0; i < contents.found.own.count; i++)
-    {
-        const char *key = contents.found.own.list[i];
-        struct zs_error err;
-        if (zs_is_mark(key) && (orMakes || !EQUAL(key, ZS_MARK_NAME)) &&
-            zs_mark_check(contents.store, key, overwrite, &err) != ZS_OK)
-            return zsReport(err);
-    }
-    return true;
-}
-
 /* Whether all files are the store's own. Else CPLError is emitted. */
 static bool isAllOwn(const std::string &store, const ZSContents &contents, const char *done, const char *advice)
 {
@@ -241,7 +220,6 @@ bool zsMayReplace(const std::string &root, bool overwrite, bool canAppend, bool 
         return zsRefuse(CPLE_AppDefined, "%s: is not overwritten alone: it is in the store %s", name.c_str(),
                         above.c_str());
     return isAllOwn(root, contents, "overwritten", "") &&
-           isUnmarked(contents, false, overwrite) && // this target's own mark may be at the root
            (isLeft || overwrite ||
             isOneRaster(root, canAppend ? "OVERWRITE=YES replaces it, APPEND_SUBDATASET=YES adds to it"
                                         : "OVERWRITE=YES replaces it; who opens it for update adds to it")) &&
@@ -258,7 +236,7 @@ void zsRemoveExternalOverviews(const std::string &store)
 }
 
 /* Removes what was found in a store. */
-static bool removeFound(const std::string &store, ZSContents &contents, enum zs_marks marks)
+static bool removeFound(const std::string &store, ZSContents &contents)
 {
     std::string path = store;
     const bool isAll = contents.found.foreign_count == 0;
@@ -271,7 +249,7 @@ static bool removeFound(const std::string &store, ZSContents &contents, enum zs_
         if (path != store && zs_store_moved(contents.store, path.c_str(), &err) != ZS_OK)
             return zsReport(err);
     }
-    if (!contents.Remove(marks))
+    if (!contents.Remove())
         return false;
     const ZSQuiet quiet; // a directory that stays is no failure
     if (isAll)
@@ -279,11 +257,11 @@ static bool removeFound(const std::string &store, ZSContents &contents, enum zs_
     return true;
 }
 
-void zsRemoveSilently(const std::string &path, enum zs_marks marks)
+void zsRemoveSilently(const std::string &path)
 {
     const ZSQuiet quiet;
     ZSContents contents;
-    if (contents.FindSilently(path) && contents.Remove(marks) && contents.found.foreign_count == 0)
+    if (contents.FindSilently(path) && contents.Remove() && contents.found.foreign_count == 0)
         VSIRmdir(path.c_str());
 }
 
@@ -294,11 +272,10 @@ void zsRemoveLeftovers(const std::string &root)
         zsRemoveSilently(*path);
 }
 
-bool zsRemoveReplaced(const std::string &store, bool overwrite)
+bool zsRemoveReplaced(const std::string &store)
 {
     ZSContents contents;
-    return contents.Find(store) && isUnmarked(contents, false, overwrite) &&
-           removeFound(store, contents, ZS_MARKS_STAY);
+    return contents.Find(store) && removeFound(store, contents);
 }
 
 /* Removes a store, its root's metadata first, if it is one raster and holds nothing of others. Else false (CPLError
@@ -309,16 +286,21 @@ static bool deleteStore(const std::string &store)
     static const char ADVICE[] = "the configuration option SHARDEDZARR_DELETE=ALL deletes what there is";
     const bool isForced = EQUAL(CPLGetConfigOption("SHARDEDZARR_DELETE", ""), "ALL");
     ZSContents contents;
+    struct zs_error err;
     if (!contents.Find(store))
         return false;
+    if (!isForced && contents.found.is_marked && zs_mark_check(contents.store, false, &err) != ZS_OK)
+        return zsReport(err);
     const std::string all = std::string("; ") + ADVICE + " of the store";
-    if (!isForced && !(isUnmarked(contents, true, false) && isAllOwn(store, contents, "deleted", all.c_str()) &&
+    if (!isForced && !(isAllOwn(store, contents, "deleted", all.c_str()) &&
                        (!contents.HasRoot() || isOneRaster(store, ADVICE))))
         return false;
     if (!isRemovable(contents))
         return false;
     zsRemoveLeftovers(store);
-    if (!removeFound(store, contents, ZS_MARKS_GO)) // what is left of it keeps its overviews
+    if (contents.found.is_marked && zs_store_remove(contents.store, ZS_MARK_NAME, &err) != ZS_OK)
+        return zsReport(err);
+    if (!removeFound(store, contents)) // what is left of it keeps its overviews
         return false;
     if (contents.found.foreign_count > 0)
         CPLError(CE_Warning, CPLE_AppDefined, "%s: %llu files that are not of the store stay, the first is %s",

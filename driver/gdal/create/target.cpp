@@ -22,7 +22,7 @@ bool ZSTarget::PutMark(const std::string &root)
     enum zs_status status = zs_store_open(root.c_str(), &store, &err);
     const bool isMarked = status == ZS_OK && zs_store_has_conditions(store);
     if (isMarked)
-        status = zs_mark_put(store, ZS_MARK_NAME, m_overwrite, &err);
+        status = zs_mark_put(store, m_overwrite, &err);
     if (status == ZS_OK && isMarked)
         m_marked = store;
     else
@@ -58,11 +58,11 @@ bool ZSTarget::Open(const std::string &root, bool overwrite, bool fsync, bool ca
 ZSTarget::~ZSTarget()
 {
     if (m_isOpen)
-        zsRemoveSilently(m_path, ZS_MARKS_STAY);
+        zsRemoveSilently(m_path);
     zs_staging_end(&m_staging);
     struct zs_error err;
     const ZSQuiet quiet;
-    if (m_marked != nullptr && zs_mark_remove(m_marked, ZS_MARK_NAME, &err) != ZS_OK)
+    if (m_marked != nullptr && zs_mark_remove(m_marked, &err) != ZS_OK)
         CPLDebug("ShardedZarr", "%s", err.message); // the next maker replaces the mark
     zs_store_free(m_marked);
 }
@@ -121,7 +121,7 @@ bool ZSTarget::Move()
     const std::string root = m_staging.root;
     if (!from.Find(m_path))
         return false;
-    if (!zsRemoveReplaced(root, m_overwrite))
+    if (!zsRemoveReplaced(root))
     {
         ZSContents older; // its root goes first: with it all is there
         m_isOpen = older.FindSilently(root) && older.HasRoot();
@@ -134,7 +134,7 @@ bool ZSTarget::Move()
     if (!copyAll(m_path, root, from))
         return false;
     const ZSQuiet quiet;
-    from.Remove(ZS_MARKS_GO); // what stays under the hidden name is deleted by hand
+    from.Remove(); // what stays under the hidden name is deleted by hand
     if (!zs_path_is_remote(m_path.c_str()))
         VSIRmdir(m_path.c_str());
     return true;
@@ -189,8 +189,6 @@ bool ZSNewStore::Publish()
     zs_hierarchy_defer(store->hierarchy, false);
     if (zs_hierarchy_flush(store->hierarchy, &err) != ZS_OK || zs_store_sync(store->store, &err) != ZS_OK)
         return zsReport(err);
-    if (!group.empty() && zs_raster_finish(store->store, group.c_str(), &err) != ZS_OK)
-        CPLError(CE_Warning, CPLE_FileIO, "%s; the raster is whole, and this mark can be deleted by hand", err.message);
     m_isPublished = !group.empty() || zsPublishTarget(target, store->store);
     return m_isPublished;
 }
