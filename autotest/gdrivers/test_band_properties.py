@@ -108,6 +108,19 @@ def test_attributes_of_unexpected_types_are_ignored(tmp_path, attributes):
     band_of(tmp_path, attributes)
 
 
+@pytest.mark.parametrize("attributes", [
+    {"gdal:bands": 7, "long_name": ["only one"]}, {"gdal:bands": [{}], "long_name": [1, 2]}, {"gdal:bands": [3, "x"], "long_name": {}},
+    {"gdal:bands": [{"scale": "x", "offset": [], "unit": 1, "description": {}, "categories": {"a": 1}}, None]},
+    {"gdal:bands": [{"color_table": [[1, 2]], "metadata": [1], "nodata": "x", "color_interpretation": 3}, None]},
+    {"gdal:bands": [{"color_table": [[1, 2, NAN]], "scale": float("inf"), "nodata": {}}, []], "gdal:color_table": [[1e9, 0, 0]]}], ids=str)
+def test_malformed_lists_of_bands_are_ignored(tmp_path, attributes):
+    oracle.write(tmp_path, array_meta((2, *SHAPE), attributes=attributes), counting((2, *SHAPE)))
+    dataset = open_array(tmp_path)
+    for band in (dataset.GetRasterBand(1), dataset.GetRasterBand(2)):
+        assert (band.GetScale(), band.GetOffset(), band.GetUnitType(), band.GetCategoryNames(), band.GetColorTable()) == (None, None, "", None, None)
+        assert band.GetDescription() in ("", "only one")
+
+
 # ------------------------------------------------------------------------------------------------------ categories, colours
 
 @pytest.mark.parametrize("meanings", ["water land ice", ["water", "land", "ice"]], ids=["string", "list"])

@@ -8,7 +8,7 @@ import pytest
 from osgeo import gdal
 
 import oracle
-from stores import group_meta, plain_meta, spatial_proj, write_coordinate
+from stores import MULTISCALES, convention, group_meta, plain_meta, spatial_proj, write_coordinate
 from support import STEP, ask_peer, error_of, geotransform, name_of, open_ours, warnings_of
 from test_edits import attributes_of, everything, georeferenced, update, wkt
 from writing import UTM, check_consolidated, copy, document, driver, files_of, source
@@ -33,9 +33,9 @@ def ours(path, style):
     return str(path)
 
 
-def alone(path):
+def alone(path, **more):
     """An array of another writer with coordinates and a grid mapping of its own."""
-    path = georeferenced(path)
+    path = georeferenced(path, **more)
     for name in ("b", "zonal", "crs"):
         shutil.rmtree(os.path.join(path, name))
     return path
@@ -53,7 +53,7 @@ def of_integers(path):
 
 STORES = {
     "ours": lambda path: ours(path, "ALL"), "ours in CF": lambda path: ours(path, "CF"), "ours in spatial": lambda path: ours(path, "SPATIAL_PROJ"),
-    "another's": alone, "of integers": of_integers,
+    "another's": alone, "of integers": of_integers, "in kilometres": lambda path: alone(path, units=("km", "km"), scale=(1000, 1000)),
 }
 
 
@@ -82,7 +82,7 @@ def test_a_raster_with_variables_of_its_own_is_written_anew_in_its_conventions(t
     expected = transform or UTM, str(code or 32633)
     _, heard = warnings_of(lambda: set_on(update(path, "/a"), edit))
     assert heard == [] and place_of(path) == expected
-    if edit != "rotated" and kind != "ours in spatial":
+    if edit != "rotated" and kind != "ours in spatial" and (kind, edit) != ("in kilometres", "crs"):
         oracle.consolidate(path)
         assert seen_by_rioxarray(path, ["a"]) == {"a": expected}
     if kind.startswith("ours"):
@@ -93,7 +93,56 @@ def test_a_raster_with_variables_of_its_own_is_written_anew_in_its_conventions(t
         assert ("spatial:transform" in attributes_of(path)) is False
         assert attributes_of(path, "spatial_ref")["mine"] == [1, 2] and ("towgs84" in attributes_of(path, "spatial_ref")) == (code is None)
         assert edit == "rotated" or [attributes_of(path, name)["note"] for name in "xy"] == ["x", "y"]
-    assert set(everything(path)) - set(before) <= {"x/c.0", "y/c.0", "ovr_2x/x_2x/c.0", "ovr_2x/y_2x/c.0"}
+    after = everything(path)
+    assert set(after) - set(before) <= {"x/c.0", "y/c.0", "ovr_2x/x_2x/c.0", "ovr_2x/y_2x/c.0"}
+    assert transform or all(after[name] == before[name] for name in before if not name.endswith(".json"))  # a CRS alone moves no coordinate
+
+
+@pytest.mark.parametrize("node, names", [("a", ["y", "x"]), ("a", None), ("", None)], ids=["named", "unnamed", "root"])
+def test_a_bare_array_gets_all_conventions_and_loses_them(tmp_path, node, names):
+    path, attributes = str(tmp_path / "a.zarr"), {"keep": 12345678901234567890}
+    oracle.put(path, {"zarr.json": group_meta()})
+    oracle.write(os.path.join(path, node), plain_meta((8, 10), "uint16", attributes=attributes, **({"dimension_names": names} if names else {})),
+                 np.ones((8, 10), "uint16"))
+    for edit in ("both", "crs"):
+        _, heard = warnings_of(lambda: set_on(update(path, "/" + node), edit))
+        assert heard == [] and place_of(path, "/" + node) == (MOVED, str(EDITS[edit][1]))
+    assert attributes_of(path, node)["keep"] == attributes["keep"]
+    if names:
+        oracle.consolidate(path)
+        assert seen_by_rioxarray(path, ["a"]) == {"a": (MOVED, "32634")} and attributes_of(path)["grid_mapping"] == "spatial_ref"
+    else:
+        assert not {"spatial:transform", "spatial:dimensions"} & set(attributes_of(path, node))
+    dataset = update(path, "/" + node)
+    dataset.SetGeoTransform((0, 0, 0, 0, 0, 0)), dataset.SetSpatialRef(None)
+    dataset = None
+    assert place_of(path, "/" + node) == (None, None) and not os.path.exists(os.path.join(path, "x"))
+
+
+def test_entries_of_levels_follow_and_keep_what_others_put_there(tmp_path):
+    path, half = str(tmp_path / "a.zarr"), (600000, 40, 0, 4000000, 0, -40)
+    layout = [{"asset": "a", "spatial:transform": [1, 0, 0, 0, -1, 0]},
+              {"asset": "ovr_2x", "mine": 2, "derived_from": "a", "spatial:transform": [2, 0, 0, 0, -2, 0]}]
+    said = spatial_proj((1, 0, 0, 0, -1, 0), "EPSG:32633", multiscales={"mine": 1, "layout": layout})
+    said["zarr_conventions"].append(convention(MULTISCALES))
+    oracle.put(path, {"zarr.json": group_meta(said), "ovr_2x/zarr.json": group_meta()})
+    for name, shape, own in (("a", (8, 10), {"_CRS": {"url": "http://www.opengis.net/def/crs/EPSG/0/32633"}}), ("ovr_2x/a", (4, 5), {"proj:code": "EPSG:32633"})):
+        oracle.write(os.path.join(path, name), plain_meta(shape, "uint16", attributes=own, dimension_names=["y", "x"]), np.ones(shape, "uint16"))
+    set_on(update(path, "/a"), "both")
+    assert place_of(path) == (MOVED, "4326") and place_of(path, "/ovr_2x/a") == (half, "4326")
+    now = document(path)["attributes"]
+    assert now["proj:code"] == "EPSG:4326" and now["spatial:transform"] == [20, 0, 600000, 0, -20, 4000000] and now["multiscales"]["mine"] == 1
+    assert now["multiscales"]["layout"][1]["mine"] == 2 and now["multiscales"]["layout"][1]["spatial:transform"] == [40, 0, 600000, 0, -40, 4000000]
+
+
+def test_a_crs_keeps_the_geotransform_of_a_grid_mapping_of_several_arrays(tmp_path):
+    path, turned = str(tmp_path / "a.zarr"), (5000, 20, 1, 9000, 2, -20)
+    oracle.put(path, {"zarr.json": group_meta()})
+    for name, dims in (("a", ["y", "x"]), ("b", ["y", "x2"])):
+        oracle.write(os.path.join(path, name), plain_meta((8, 10), "uint16", attributes={"grid_mapping": "crs"}, dimension_names=dims), np.ones((8, 10), "uint16"))
+    oracle.write(os.path.join(path, "crs"), plain_meta((), "int64", attributes={"spatial_ref": "EPSG:32631", "GeoTransform": "5000 20 1 9000 2 -20.00"}), np.int64(0))
+    _, heard = warnings_of(lambda: set_on(update(path, "/a"), "crs"))
+    assert len(heard) == 1 and place_of(path) == (turned, "32634") and place_of(path, "/b") == (turned, "32631")
 
 
 @pytest.mark.parametrize("kind", STORES)
@@ -116,7 +165,7 @@ def beside(path, kind, consolidated):
         shutil.rmtree(os.path.join(path, name))
     name, shape, dims, mapping = {
         "one grid": ("b", (8, 10), ["y", "x"], "spatial_ref"), "without a mapping": ("b", (8, 10), ["y", "x"], None),
-        "one axis": ("b", (8, 6), ["y", "x2"], "spatial_ref"), "another grid": ("b", (5, 6), ["y2", "x2"], "spatial_ref"),
+        "zonal": ("zonal", (8,), ["y"], None), "one axis": ("b", (8, 6), ["y", "x2"], "spatial_ref"), "another grid": ("b", (5, 6), ["y2", "x2"], "spatial_ref"),
         "below": ("sub/b", (8, 10), ["y", "x"], None), "below, one axis": ("sub/b", (8, 6), ["y", "x2"], "spatial_ref")}[kind]
     folder = path
     if sub:
@@ -134,11 +183,11 @@ def beside(path, kind, consolidated):
 
 @pytest.mark.parametrize("edit", EDITS)
 @pytest.mark.parametrize("consolidated", [True, False])
-@pytest.mark.parametrize("kind", ["one grid", "without a mapping", "one axis", "another grid", "below", "below, one axis"])
+@pytest.mark.parametrize("kind", ["one grid", "without a mapping", "zonal", "one axis", "another grid", "below", "below, one axis"])
 def test_what_other_arrays_use_stays_and_the_array_itself_tells_its_new_place(tmp_path, kind, consolidated, edit):
     path, other = beside(tmp_path / "a.zarr", kind, consolidated)
     before, place = everything(path), place_of(path, "/" + other)
-    riox = seen_by_rioxarray(path, [other]) if consolidated and "below" not in kind else None
+    riox = seen_by_rioxarray(path, [other]) if consolidated and kind != "zonal" and "below" not in kind else None
     transform, code = EDITS[edit]
     for number in range(2):  # the second time, nothing is to be done
         _, heard = warnings_of(lambda: set_on(update(path, "/a"), edit))

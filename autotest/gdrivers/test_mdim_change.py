@@ -313,6 +313,19 @@ def test_properties_of_bands_stay_with_their_slices_when_an_array_grows(tmp_path
     check_consolidated(path)
 
 
+@pytest.mark.parametrize("new", [[2, 3, 4, 5], [2**21, 2, 4, 5]], ids=str)
+def test_growth_that_gives_slices_other_numbers_or_too_many_of_them_is_refused(tmp_path, new):
+    """Where band properties are listed by those numbers."""
+    meta = plain_meta((2, 2, 4, 5), "uint8", dimension_names=["t", "b", "y", "x"], attributes={"gdal:bands": [{"unit": "m"}, {}, {}, {}]})
+    oracle.write(tmp_path / "a.zarr", {"zarr_format": 3, "node_type": "group"})
+    oracle.write(tmp_path / "a.zarr" / "a", meta)
+    dataset, root = updated(tmp_path / "a.zarr")
+    assert error_of(root.OpenMDArray("a").Resize, new) and root.OpenMDArray("a").GetShape() == (2, 2, 4, 5)
+    del root
+    dataset = None
+    assert document(tmp_path / "a.zarr", "a") == meta
+
+
 def test_appending_a_day_writes_only_new_chunks_and_an_index(tmp_path):
     content = series(tmp_path / "a.zarr", "COMPRESS=NONE")
     before = {name: len((tmp_path / "a.zarr" / name).read_bytes()) for name in files_of(tmp_path / "a.zarr")}

@@ -170,10 +170,21 @@ def test_text_chunk_with_inconsistent_lengths_is_an_error(own_texts):
     meta["codecs"] = [{"name": "vlen-utf8"}]
     meta.pop("consolidated_metadata", None)
     (own_texts / "texts.zarr" / "variable_plain_2" / "zarr.json").write_text(json.dumps(meta))
-    for broken in (b"\7\0\0\0" + bytes(28), b"\6\0\0\0" + bytes(20), b"\6\0\0\0" + bytes(25), b"\6\0\0\0\xff\xff\xff\xff" + bytes(20)):
+    six, no_utf_8 = b"\6\0\0\0", (b"\1\0\0\0\xff", b"\4\0\0\0ok\xc0\x80", b"\3\0\0\0\xed\xa0\x80", b"\3\0\0\0a\0b")
+    for broken in (b"", b"\6\0\0", six, b"\xff\xff\xff\xff", b"\7\0\0\0" + bytes(28), six + bytes(20), six + bytes(25),
+                   six + b"\xff\xff\xff\xff" + bytes(20), *(six + text + bytes(20) for text in no_utf_8)):
         chunk.write_bytes(broken)
         array = root_of(own_texts / "texts.zarr").OpenMDArray("variable_plain_2")
-        assert "variable_plain_2/c/0/0" in error_of(array.Read)
+        assert "variable_plain_2/c/0/0" in error_of(array.Read, [0, 0], [2, 3]), broken
+
+
+@pytest.mark.parametrize("points", [(0xD800, 0), (0x110000, 0), (ord("a"), 0xFFFFFFFF), (0, ord("a"))], ids=str)
+def test_text_of_no_code_points_is_an_error(own_texts, points):
+    folder = own_texts / "texts.zarr" / "fixed_plain_1"
+    meta = json.loads((folder / "zarr.json").read_text())
+    (folder / "zarr.json").write_text(json.dumps({**meta, "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}]}))
+    (folder / "c" / "0").write_bytes(struct.pack("<24I", *points, *(0,) * 22))
+    assert "fixed_plain_1/c/0" in error_of(root_of(own_texts / "texts.zarr").OpenMDArray("fixed_plain_1").Read, [0], [2])
 
 
 def test_texts_in_gzip_of_several_members_are_read_and_cut_or_endless_ones_are_errors(own_texts):

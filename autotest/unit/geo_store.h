@@ -84,23 +84,6 @@ static inline const struct zs_node *open_node(struct geo_store *s, const char *p
     return node;
 }
 
-/* Whether the node is an overview among all nodes of its store. */
-static inline bool is_overview_of_another(struct zs_hierarchy *h, const struct zs_node *node)
-{
-    const struct zs_node **nodes;
-    size_t count;
-    bool is_marked = false;
-    if (!CHECK(zs_hierarchy_list(h, &nodes, &count, NULL) == ZS_OK))
-        return false;
-    bool *marks = calloc(count, sizeof *marks);
-    CHECK(zs_overviews_mark(h, nodes, count, marks, NULL) == ZS_OK);
-    for (size_t i = 0; i < count; i++)
-        is_marked = is_marked || (nodes[i] == node && marks[i]);
-    free(marks);
-    free(nodes);
-    return is_marked;
-}
-
 static inline void close_store(struct geo_store *s)
 {
     zs_hierarchy_free(s->h);
