@@ -188,14 +188,13 @@ def test_a_dimension_without_coordinates_keeps_its_name(tmp_path):
     assert not (tmp_path / "c.zarr" / "member").exists() and axis(tmp_path / "c.zarr", "time")[0] == [3, 4]
 
 
-@pytest.mark.parametrize("hours, units, name", [([0, 6], TIME["units"], "time"), ([0, 12], TIME["units"], "time_b"),
-                                                ([0, 6], "hours since 2025-05-01 00:00:00", "time_b")])
-def test_appended_array_shares_a_time_coordinate_only_when_equal(tmp_path, hours, units, name):
+def test_appended_array_has_names_of_its_own_for_dimensions_of_the_root(tmp_path):
     copy(tmp_path / "a.zarr", netcdf(tmp_path / "a.nc", time=([0, 6], "float64", TIME)))
-    dataset = netcdf(tmp_path / "b.nc", time=(hours, "float64", {**TIME, "units": units}))
-    driver().CreateCopy(str(tmp_path / "a.zarr"), dataset, options=["APPEND_SUBDATASET=YES", "ARRAY_NAME=b", "OVERVIEWS=NONE"])
-    assert list(dimensions(tmp_path / "a.zarr", "b/b")) == [name, "y", "x"]
-    assert oracle.read(str(tmp_path / "a.zarr" / "b" / name))[1].tolist() == hours
+    for name, options, names in (("b", [], ["time_b", "y_b", "x_b"]), ("c", ["DIM_NAMES=time,y,x"], ["time", "y", "x"])):
+        dataset = netcdf(tmp_path / (name + ".nc"), time=([0, 12], "float64", TIME))
+        driver().CreateCopy(str(tmp_path / "a.zarr"), dataset, options=["APPEND_SUBDATASET=YES", "ARRAY_NAME=" + name, "OVERVIEWS=NONE"] + options)
+        assert list(dimensions(tmp_path / "a.zarr", name + "/" + name)) == names
+        assert oracle.read(str(tmp_path / "a.zarr" / name / names[0]))[1].tolist() == [0, 12]
 
 
 # ------------------------------------------------------------------------------------------------------------- GRIB

@@ -85,7 +85,7 @@ def test_appended_arrays_of_any_grid_open_as_a_tree(tmp_path):
     append(path, scene(smaller), "smaller")
     append(path, scene(PIXELS, elsewhere), "elsewhere")
     append(path, source(PIXELS), "nowhere")
-    append(path, scene(PIXELS[:, :33]), "narrow")  # has the same Y, and names of its own for both all the same
+    append(path, scene(PIXELS[:, :33]), "narrow")
     append(path, scene(np.stack([PIXELS, PIXELS])), "bands", GEOREFERENCING="SPATIAL_PROJ")
     check(tmp_path, {
         ("many.zarr", "many"): (PIXELS, BOUNDS, 32633), ("many.zarr", "ovr_2x/many"): (level(path, "/many", 0), BOUNDS, 32633),
@@ -93,7 +93,6 @@ def test_appended_arrays_of_any_grid_open_as_a_tree(tmp_path):
         ("many.zarr", "smaller/smaller"): (smaller, (500000, 4999700, 500330, 5000000), 32633),
         ("many.zarr", "narrow/narrow"): (PIXELS[:, :33], (500000, 4999600, 500330, 5000000), 32633),
         ("many.zarr", "elsewhere/elsewhere"): (PIXELS, (400000, 3999600, 400610, 4000000), 32633)})
-    dimensions = {name: document(path, name, name)["dimension_names"] for name in ("same", "smaller", "elsewhere", "nowhere", "narrow")}
-    assert dimensions == {name: [axis + end for axis in "yx"] for name, end in
-                          [("same", ""), ("smaller", "_smaller"), ("elsewhere", "_elsewhere"), ("nowhere", "_nowhere"), ("narrow", "_narrow")]}
+    names = ("same", "smaller", "elsewhere", "nowhere", "narrow")
+    assert all(document(path, name, name)["dimension_names"] == ["y_" + name, "x_" + name] for name in names)
     assert open_array(path, "/nowhere/nowhere").GetGeoTransform(can_return_null=True) is None

@@ -82,13 +82,6 @@ static inline struct zs_axes zs_raster_axes(const struct zs_raster_spec *spec)
     return spec->healpix != NULL ? (struct zs_axes){y, -1} : (struct zs_axes){y + 1, y};
 }
 
-/* Finds which dimensions (zs_raster_ndim(), in the array's order) of a new raster in the group at `group` have the name
- * of another dimension in a group above: one of another size or with other coordinates. Y and X both have one, or
- * neither. xarray's DataTree refuses such a store, and a reader that searches groups above for a coordinate finds the
- * wrong one. */
-enum zs_status zs_raster_dimensions_taken(struct zs_hierarchy *hierarchy, const char *group,
-                                          const struct zs_raster_spec *spec, bool *taken, struct zs_error *err);
-
 struct zs_raster;
 
 /* Claims the group at `group` (not "") of an existing store for a new raster. ZS_ARGUMENT when an array or group is

@@ -60,14 +60,9 @@ bool zsCopyMask(GDALDataset &source, const struct zs_raster &raster, const struc
 
 /* ---- What is kept ---- */
 
-/* The first source of a band ("1") or of an array ("group/array") of a virtual dataset: the name of its file, and of
- * its array or band there. False where there is none. */
-bool zsFirstSource(GDALDataset &virtualDataset, const std::string &path, std::string &file, std::string &part);
-
-/* Whether the nodata value of the spec is that of a band of this driver whose fill value alone implies it, also below
- * virtual rasters (of several sources, the first is asked): xarray masks what is declared, and a copy declares no more
- * than its source. */
-bool zsImpliesNodata(GDALRasterBand &band, const struct zs_raster_spec &spec, int depth = 0);
+/* Whether the nodata value of the spec is that of a band of this driver whose fill value alone implies it: xarray masks
+ * what is declared, and a copy declares no more than its source. */
+bool zsImpliesNodata(GDALRasterBand &band, const struct zs_raster_spec &spec);
 
 /* The names of a source's X and Y: of its array's dimensions, or of the variables that netCDF's items speak of
  * ("lon#standard_name=longitude"). False where it has none. */

@@ -214,20 +214,19 @@ bool zsIsDimension(const struct zs_raster_spec &spec, const std::string &name)
     return spec.healpix != nullptr && name == ZS_CELL_COORDINATE;
 }
 
-bool ZSCreationOptions::RenameDimensions(struct zs_raster_spec &spec, const bool *taken)
+void ZSCreationOptions::RenameDimensions(struct zs_raster_spec &spec, const std::set<std::string> &taken)
 {
-    if (!dim_names.empty())
-        return false;
     const struct zs_axes at = zs_raster_axes(&spec);
+    const bool isPlaneTaken = taken.count(spec.dim_x) > 0 || (spec.dim_y != nullptr && taken.count(spec.dim_y) > 0);
     for (int d = 0; d < zs_raster_ndim(&spec); d++)
     {
-        const char *name = zsNameOfDimension(spec, d);
-        dim_names.push_back(taken[d] ? std::string(name) + "_" + spec.arrays[0].name : name);
+        const std::string name = zsNameOfDimension(spec, d);
+        const bool isTaken = d == at.x || d == at.y ? isPlaneTaken : taken.count(name) > 0;
+        dim_names.push_back(isTaken ? name + "_" + spec.arrays[0].name : name);
     }
     if (at.y >= 0)
         spec.dim_y = dim_names[static_cast<size_t>(at.y)].c_str();
     spec.dim_x = dim_names[static_cast<size_t>(at.x)].c_str();
-    return true;
 }
 
 std::vector<int> ZSCreationOptions::OverviewFactors(const struct zs_raster_spec &spec) const

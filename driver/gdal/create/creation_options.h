@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -114,10 +115,10 @@ struct ZSCreationOptions
      * emitted) when shapes do not divide; the message proposes some that do. The spec borrows from this. */
     bool Apply(struct zs_raster_spec &spec);
 
-    /* Other names for those of the spec's dimensions (in the array's order) that the store a raster is appended to has
-     * for others: with `_<array>` at the end. True: dim_names has the names of all dimensions; false: names that were
-     * given stay. */
-    bool RenameDimensions(struct zs_raster_spec &spec, const bool *taken);
+    /* Names that the arrays of the root (`taken`) do not have for the dimensions of a raster that is appended to it:
+     * with `_<array>` at the end. Else xarray's DataTree refuses the store, or takes coordinates of the root for it.
+     * Y and X both get one, or neither. Where no DIM_NAMES were given. */
+    void RenameDimensions(struct zs_raster_spec &spec, const std::set<std::string> &taken);
 
     /* Factors of the overviews that a raster of this spec shall have. */
     std::vector<int> OverviewFactors(const struct zs_raster_spec &spec) const;

@@ -1,6 +1,7 @@
 /* New rasters: Create() and CreateCopy() describe one, without a source or of one, and the same steps make it. */
 #include <algorithm>
 #include <memory>
+#include <set>
 
 #include "copy.h"
 #include "creation_options.h"
@@ -343,6 +344,28 @@ bool NewRaster::OpenTarget()
     return zsHasRoot(m_connection.store, "there is no Zarr store to append to");
 }
 
+/* Names of the dimensions of all arrays in the root; none of a store that cannot be listed. */
+static std::set<std::string> dimensionsOfRoot(struct zs_hierarchy *hierarchy)
+{
+    std::set<std::string> names;
+    const struct zs_node **nodes = nullptr;
+    size_t count = 0;
+    if (zs_hierarchy_list(hierarchy, &nodes, &count, nullptr) != ZS_OK)
+        return names;
+    const std::unique_ptr<const struct zs_node *, decltype(&free)> freed(nodes, free);
+    for (size_t i = 0; i < count; i++)
+    {
+        const bool isInRoot = nodes[i]->array != nullptr && strchr(nodes[i]->path, '/') == nullptr;
+        for (int d = 0; isInRoot && d < nodes[i]->array->ndim; d++)
+        {
+            const char *name = zs_dimension_name(nodes[i], d);
+            if (name != nullptr)
+                names.insert(name);
+        }
+    }
+    return names;
+}
+
 /* Opens a store that is appended to, and claims the group there, of which there must be nothing. */
 enum zs_status NewRaster::Claim(struct zs_error *err)
 {
@@ -352,11 +375,12 @@ enum zs_status NewRaster::Claim(struct zs_error *err)
     ZS_TRY(zs_hierarchy_open(store.store, true, &store.hierarchy, err));
     ZS_TRY(zs_raster_claim(store.hierarchy, group, err));
     m_new->isClaimed = true;
-    bool taken[ZS_MAX_NDIM] = {};
-    const enum zs_status status = zs_raster_dimensions_taken(store.hierarchy, group, &m_spec, taken, err);
-    if (m_options.RenameDimensions(m_spec, taken))
+    if (m_options.dim_names.empty())
+    {
+        m_options.RenameDimensions(m_spec, dimensionsOfRoot(store.hierarchy));
         m_axes.Rename(m_options.dim_names);
-    return status;
+    }
+    return ZS_OK;
 }
 
 bool NewRaster::Make()
