@@ -25,7 +25,7 @@ while read -r room most; do
 done <<END
 gdal 15870
 validate 1219
-raster 4837
+raster 4733
 geo 8224
 array 5181
 shard 1757

@@ -23,7 +23,7 @@
 #include "geo/georef.h"
 #include "geo/healpix.h"
 #include "raster/healpix_read.h"
-#include "raster/slices.h"
+#include "raster/pixels.h"
 #include "zarr/document.h"
 
 /* Which georeferencing conventions are written. */

@@ -40,7 +40,7 @@ struct zs_healpix_map {
     unsigned char empty[ZS_MAX_ITEM_SIZE]; /* the element that pixels without a cell of the array get */
 };
 
-/* Reads a window of some slices of an array: boxes[n] are windows of it of one cell, as zs_band_plan_make() gives them,
+/* Reads a window of some slices of an array: boxes[n] are windows of it of one cell, as pixels.c makes them,
  * each with the address of its slices in the caller's memory, which is that of the window's first pixel. */
 enum zs_status zs_healpix_read(const struct zs_band_array *array, const struct zs_band_window *window,
                                const struct zs_window *boxes, size_t n, const struct zs_conversion *conversion,

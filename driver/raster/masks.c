@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "geo/conventions.h"
 #include "geo/variables.h"
+#include "raster/overviews.h"
 #include "zarr/make.h"
 
 /* Long lists of other arrays cost a request each. */
@@ -117,32 +118,18 @@ static const char *next_named(const char *list, char *word, size_t capacity)
     return NULL;
 }
 
-/* Where arrays are looked up: in the hierarchy, which asks the store, or in a list of all known nodes. */
-struct place {
-    struct zs_hierarchy *hierarchy;
-    const struct zs_node *const *nodes; /* NULL: in the hierarchy */
-    size_t count;
-};
-
 /* *node is NULL where there is none. */
-static enum zs_status look_up(const struct place *place, const char *group, const char *name,
+static enum zs_status look_up(struct zs_hierarchy *hierarchy, const char *group, const char *name,
                               const struct zs_node **node, struct zs_error *err)
 {
-    *node = NULL;
-    if (place->nodes == NULL) {
-        const struct zs_node *found;
-        const enum zs_status status = zs_hierarchy_node_at(place->hierarchy, group, name, &found, err);
-        *node = status == ZS_OK ? found : NULL;
-        return zs_is_no_node(status) ? ZS_OK : status;
-    }
-    size_t at;
-    ZS_TRY(zs_nodes_find(place->nodes, place->count, group, name, &at, err));
-    *node = at < place->count ? place->nodes[at] : NULL;
-    return ZS_OK;
+    const enum zs_status status = zs_hierarchy_node_at(hierarchy, group, name, node, err);
+    if (status != ZS_OK)
+        *node = NULL;
+    return zs_is_no_node(status) ? ZS_OK : status;
 }
 
 /* Finds the mask of an array in the group `group_path`; without `axes` its X and Y, where something may be one. */
-static enum zs_status find(const struct place *place, const char *group_path, const struct zs_node *node,
+static enum zs_status find(struct zs_hierarchy *hierarchy, const char *group_path, const struct zs_node *node,
                            const struct zs_axes *axes, struct zs_mask *mask, struct zs_error *err)
 {
     const struct zs_node *other, *group;
@@ -150,31 +137,31 @@ static enum zs_status find(const struct place *place, const char *group_path, co
     struct zs_error ignored;
     char word[256];
     const char *list = zs_json_text(node->attributes, "ancillary_variables", NULL);
-    if (look_up(place, group_path, "", &group, &ignored) != ZS_OK)
+    if (look_up(hierarchy, group_path, "", &group, &ignored) != ZS_OK)
         group = NULL;
     const char *name = known_name(group, node);
     if (list == NULL && name == NULL)
         return ZS_OK;
     if (axes == NULL) {
-        const enum zs_status status = zs_axes_find(place->hierarchy, node, NULL, NULL, &found, err);
+        const enum zs_status status = zs_axes_find(hierarchy, node, NULL, NULL, &found, err);
         if (status != ZS_OK)
             return status == ZS_NO_MEMORY ? status : ZS_OK;
         axes = &found;
     }
     for (int i = 0; i < MAX_NAMED && (list = next_named(list, word, sizeof word)) != NULL; i++) {
-        ZS_TRY(look_up(place, group_path, word, &other, err));
+        ZS_TRY(look_up(hierarchy, group_path, word, &other, err));
         if (other != NULL && take(node, *axes, other, true, mask))
             return ZS_OK;
     }
     if (name != NULL) {
-        ZS_TRY(look_up(place, group_path, name, &other, err));
+        ZS_TRY(look_up(hierarchy, group_path, name, &other, err));
         (void)(other != NULL && take(node, *axes, other, false, mask));
     }
     return ZS_OK;
 }
 
-static enum zs_status find_in_group(const struct place *place, const struct zs_node *node, const struct zs_axes *axes,
-                                    struct zs_mask *mask, struct zs_error *err)
+static enum zs_status find_in_group(struct zs_hierarchy *hierarchy, const struct zs_node *node,
+                                    const struct zs_axes *axes, struct zs_mask *mask, struct zs_error *err)
 {
     *mask = (struct zs_mask){0};
     if (node->array == NULL || node->array->ndim < 2 || node->path[0] == '\0')
@@ -182,7 +169,7 @@ static enum zs_status find_in_group(const struct place *place, const struct zs_n
     struct zs_mask found = {0};
     char *group = zs_path_parent(node->path);
     ZS_TRY_MEMORY(group, err);
-    const enum zs_status status = find(place, group, node, axes, &found, err);
+    const enum zs_status status = find(hierarchy, group, node, axes, &found, err);
     free(group);
     if (status == ZS_OK && found.node != NULL)
         *mask = found;
@@ -193,21 +180,21 @@ enum zs_status zs_mask_find(struct zs_hierarchy *hierarchy, const struct zs_node
                             struct zs_mask *mask, struct zs_error *err)
 {
     *mask = (struct zs_mask){0};
-    return axes.y >= 0 ? find_in_group(&(struct place){hierarchy, NULL, 0}, node, &axes, mask, err) : ZS_OK;
+    return axes.y >= 0 ? find_in_group(hierarchy, node, &axes, mask, err) : ZS_OK;
 }
 
 enum zs_status zs_masks_mark(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes, size_t count,
                              bool *marks, struct zs_error *err)
 {
-    const struct place place = {hierarchy, nodes, count};
     struct zs_mask mask;
     size_t at;
     for (size_t i = 0; i < count; i++) {
-        ZS_TRY(find_in_group(&place, nodes[i], NULL, &mask, err));
+        ZS_TRY(find_in_group(hierarchy, nodes[i], NULL, &mask, err));
         if (mask.node == NULL)
             continue;
         ZS_TRY(zs_nodes_find(nodes, count, "", mask.node->path, &at, err));
-        marks[at] = true;
+        if (at < count)
+            marks[at] = true;
     }
     return ZS_OK;
 }
@@ -298,23 +285,14 @@ static struct zs_array_spec spec_like(const struct zs_node *node)
 {
     const struct zs_array_meta *meta = node->array;
     struct zs_array_spec spec = {.ndim = meta->ndim, .encoding = {.compression = ZS_COMPRESS_ZSTD, .level = 3}};
-    const zs_json *inner = NULL;
-    for (const zs_json *c = zs_json_first(meta->codecs); c != NULL && inner == NULL; c = zs_json_next(c))
-        if (zs_json_equals(zs_json_get(c, "name"), "sharding_indexed"))
-            inner = zs_json_get(zs_json_get(c, "configuration"), "chunk_shape");
-    spec.is_sharded = inner != NULL;
+    uint64_t chunk[ZS_MAX_NDIM];
+    spec.is_sharded = zs_inner_chunks(meta, chunk);
     for (int d = 0; d < meta->ndim; d++) {
-        uint64_t chunk;
+        const bool has_edges = meta->edges[d] != NULL;
         spec.shape[d] = meta->shape[d];
         spec.dimension_names[d] = zs_dimension_name(node, d);
-        spec.chunk_shape[d] = spec.shard_shape[d] = meta->chunk_shape[d];
-        if (meta->edges[d] != NULL) {
-            spec.chunk_shape[d] = USUAL_CHUNK;
-            spec.shard_shape[d] = USUAL_SHARD;
-        } else if (inner != NULL && zs_json_uint64(zs_json_at(inner, (size_t)d), &chunk) && chunk > 0 &&
-                   meta->chunk_shape[d] % chunk == 0) {
-            spec.chunk_shape[d] = chunk;
-        }
+        spec.shard_shape[d] = has_edges ? USUAL_SHARD : meta->chunk_shape[d];
+        spec.chunk_shape[d] = has_edges ? USUAL_CHUNK : spec.is_sharded ? chunk[d] : meta->chunk_shape[d];
     }
     return spec;
 }

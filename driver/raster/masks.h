@@ -29,8 +29,8 @@ struct zs_mask {
 enum zs_status zs_mask_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                             struct zs_mask *mask, struct zs_error *err);
 
-/* Sets marks[i] of each of nodes[count] (all known nodes of a store, in order) that is the mask of another one. Asks
- * the store for nothing but what finding X and Y takes. */
+/* Sets marks[i] of each of nodes[count] (all known nodes of a store, in order) that is the mask of another
+ * one, as zs_mask_find(). */
 enum zs_status zs_masks_mark(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes, size_t count,
                              bool *marks, struct zs_error *err);
 

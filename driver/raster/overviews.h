@@ -31,10 +31,14 @@ enum zs_status zs_overviews_mark(struct zs_hierarchy *hierarchy, const struct zs
 
 /* ---- Making (overviews_make.c). As in raster/update.h: nobody else may use the hierarchy meanwhile. ---- */
 
+/* Finds the chunks that a shard of an array is made of (of nested shards the outermost). False when it is not
+ * sharded. */
+bool zs_inner_chunks(const struct zs_array_meta *meta, uint64_t *chunk);
+
 /* Overviews of one array that are being written. */
 struct zs_overviews;
 
-/* Sets up one level for each of factors[count] (2 and more, any order, no two alike): an array of the size divided by
+/* Sets up one level for each of factors[count] (2 and more, no two alike): an array of the size divided by
  * the factor in X and Y and rounded up, in the group ovr_<N>x beside the array, under its name, of the same data type,
  * codecs, chunks and other dimensions; X and Y are called as the base's with `_<N>x` at the end, because in xarray's
  * DataTree a dimension of the groups above must have its size and coordinates in those below, too; shards are cut to

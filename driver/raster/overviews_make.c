@@ -16,20 +16,17 @@
 
 /* ---- The multiscales that list the levels ---- */
 
-/* One entry of the multiscales list to be. */
-struct entry {
-    char *asset;
-    uint64_t width, height;
-};
+/* The multiscales list to be. */
 struct entries {
-    struct entry list[ZS_MAX_LAYOUT_LEVELS];
+    char *assets[ZS_MAX_LAYOUT_LEVELS]; /* owned */
+    uint64_t widths[ZS_MAX_LAYOUT_LEVELS], heights[ZS_MAX_LAYOUT_LEVELS];
     size_t count;
 };
 
 static void entries_clear(struct entries *e)
 {
     for (size_t i = 0; i < e->count; i++)
-        free(e->list[i].asset);
+        free(e->assets[i]);
     e->count = 0;
 }
 
@@ -39,17 +36,20 @@ static enum zs_status add_entry(struct entries *e, const char *asset, uint64_t w
 {
     size_t at = e->count;
     for (size_t i = 0; i < e->count; i++)
-        if (strcmp(e->list[i].asset, asset) == 0)
+        if (strcmp(e->assets[i], asset) == 0)
             return ZS_OK;
     if (e->count == ZS_MAX_LAYOUT_LEVELS)
         return zs_fail(err, ZS_UNSUPPORTED, "expected at most %d levels in a pyramid", ZS_MAX_LAYOUT_LEVELS);
     char *copy = zs_strdup(asset);
     ZS_TRY_MEMORY(copy, err);
-    while (at > 0 && (double)e->list[at - 1].width * (double)e->list[at - 1].height < (double)width * (double)height) {
-        e->list[at] = e->list[at - 1];
-        at--;
+    for (; at > 0 && (double)e->widths[at - 1] * (double)e->heights[at - 1] < (double)width * (double)height; at--) {
+        e->assets[at] = e->assets[at - 1];
+        e->widths[at] = e->widths[at - 1];
+        e->heights[at] = e->heights[at - 1];
     }
-    e->list[at] = (struct entry){copy, width, height};
+    e->assets[at] = copy;
+    e->widths[at] = width;
+    e->heights[at] = height;
     e->count++;
     return ZS_OK;
 }
@@ -174,17 +174,14 @@ static enum zs_status write_entries(struct zs_hierarchy *hierarchy, const struct
                                     struct zs_error *err)
 {
     const char *assets[ZS_MAX_LAYOUT_LEVELS];
-    uint64_t widths[ZS_MAX_LAYOUT_LEVELS], heights[ZS_MAX_LAYOUT_LEVELS];
     zs_json *attributes;
-    for (size_t i = 0; i < e->count; i++) {
-        assets[i] = e->list[i].asset[0] != '\0' ? e->list[i].asset : ".";
-        widths[i] = e->list[i].width;
-        heights[i] = e->list[i].height;
-    }
+    for (size_t i = 0; i < e->count; i++)
+        assets[i] = e->assets[i][0] != '\0' ? e->assets[i] : ".";
     ZS_TRY(zs_hierarchy_edit(hierarchy, group, &attributes, err));
     const struct zs_georef_out at =
-        e->count > 0 && geo->has_transform ? zs_georef_at_size(geo, widths[0], heights[0]) : *geo;
-    return zs_write_multiscales(attributes, &at, e->count > 1 ? e->count : 0, assets, widths, heights, resampling, err);
+        e->count > 0 && geo->has_transform ? zs_georef_at_size(geo, e->widths[0], e->heights[0]) : *geo;
+    return zs_write_multiscales(attributes, &at, e->count > 1 ? e->count : 0, assets, e->widths, e->heights, resampling,
+                                err);
 }
 
 /* Brings the multiscales of the pyramid's group up to date in memory, after levels were removed, and adds the levels
@@ -353,9 +350,7 @@ static bool set_names(const struct zs_overviews *made, zs_json *object, const ch
     return false;
 }
 
-/* Chunks that a shard is made of (of nested shards the outermost), in the order of the array's dimensions. False when
- * the array is not sharded. */
-static bool inner_chunks(const struct zs_array_meta *meta, uint64_t *chunk)
+bool zs_inner_chunks(const struct zs_array_meta *meta, uint64_t *chunk)
 {
     struct zs_chain chain;
     if (zs_chain_compile(meta, &chain, NULL) != ZS_OK)
@@ -379,7 +374,7 @@ static zs_json *level_document(const struct zs_overviews *made, int factor)
 {
     const struct zs_array_meta *meta = made->base->array;
     uint64_t shape[ZS_MAX_NDIM], shard[ZS_MAX_NDIM], chunk[ZS_MAX_NDIM];
-    const bool is_cut = inner_chunks(meta, chunk);
+    const bool is_cut = zs_inner_chunks(meta, chunk);
     for (int d = 0; d < meta->ndim; d++) {
         const bool is_xy = d == made->axes.x || d == made->axes.y;
         shape[d] = is_xy ? level_size(made, d, factor) : meta->shape[d];
@@ -525,12 +520,8 @@ static enum zs_status set_up(struct zs_overviews *made, const int *factors, cons
 static enum zs_status check_factors(const int *factors, size_t count, struct zs_error *err)
 {
     for (size_t i = 0; i < count; i++) {
-        bool is_double = false;
-        for (size_t k = 0; k < i; k++)
-            is_double = is_double || factors[k] == factors[i];
-        if (factors[i] < 2 || is_double)
-            return zs_fail(err, ZS_ARGUMENT, "overview factors: expected each once, and 2 or more; found %d",
-                           factors[i]);
+        if (factors[i] < 2)
+            return zs_fail(err, ZS_ARGUMENT, "overview factors: expected 2 or more, found %d", factors[i]);
     }
     return ZS_OK;
 }

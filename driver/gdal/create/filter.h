@@ -11,7 +11,7 @@
 
 extern "C"
 {
-#include "raster/slices.h"
+#include "raster/pixels.h"
 }
 
 /* Which elements of a source are read: windows of one size, evenly spread, each at the corner of one of its blocks.

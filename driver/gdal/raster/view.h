@@ -14,7 +14,7 @@ extern "C"
 #include "base/status.h"
 #include "raster/healpix_read.h"
 #include "raster/listing.h"
-#include "raster/slices.h"
+#include "raster/pixels.h"
 }
 
 /* An array of which slices are bands. */
