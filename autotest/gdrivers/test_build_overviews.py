@@ -6,9 +6,9 @@ import pytest
 from osgeo import gdal
 
 import oracle
-from stores import BIG, array_meta, group_meta, random_values, sharding, transpose
+from stores import BIG, array_meta, group_meta, plain_meta, random_values, sharding, transpose
 from support import assert_same, error_of, name_of, open_array, open_ours, read_all
-from writing import UTM, arrays, check_consolidated, copy, created, document, driver, files_of, shards, source
+from writing import UTM, arrays, check_consolidated, copy, created, document, driver, files_of, shards, snapshot, source
 
 RESAMPLINGS = ["NEAREST", "AVERAGE", "RMS", "BILINEAR", "CUBIC", "CUBICSPLINE", "LANCZOS", "GAUSS", "MODE"]
 
@@ -245,6 +245,42 @@ def test_level_of_another_size_is_replaced(tmp_path):
     dataset.BuildOverviews("NONE", [])
     dataset = None
     assert not [n for n in os.listdir(path) if n.startswith("ovr")]
+
+
+TEXTS = {**plain_meta((4,), "uint8"), "data_type": "string", "fill_value": "", "codecs": [{"name": "vlen-utf8"}]}
+
+
+@pytest.mark.parametrize("consolidated", [True, False])
+@pytest.mark.parametrize("name, meta", [("ovr_2x", TEXTS), ("ovr_2x/v", group_meta()), ("ovr_2x/v", TEXTS), ("ovr_2x/v", plain_meta((32, 48), "int16"))],
+                         ids=["texts", "a group", "texts as level", "another type"])
+def test_what_others_have_at_the_path_of_a_level_stays(tmp_path, name, meta, consolidated):
+    path = str(tmp_path / "a.zarr")
+    oracle.put(path, {"zarr.json": group_meta()})
+    oracle.write(path + "/v", array_meta((64, 96), "uint8"), terrain((64, 96), "uint8"))
+    if consolidated:  # whose metadata do not list it
+        oracle.consolidate(path)
+    oracle.put(path, {"ovr_2x/zarr.json": group_meta()})
+    oracle.put(os.path.join(path, name), {"zarr.json": meta, "c/0/0": b"theirs"})
+    before = snapshot(path)
+    assert name in error_of(gdal.OpenEx(name_of(path, "/v"), gdal.OF_RASTER | gdal.OF_UPDATE).BuildOverviews, "NEAREST", [2])
+    assert snapshot(path) == before
+
+
+def test_others_of_a_group_stay_when_a_level_comes_to_it_and_when_it_goes(tmp_path):
+    path = created(tmp_path / "a.zarr", terrain((1, 64, 96), "uint8"), CHUNK_SHAPE=16, ARRAY_NAME="v")
+    oracle.put(path, {"ovr_2x/zarr.json": group_meta({"theirs": 1}), "ovr_2x/notes.txt": b"mine"})
+    oracle.write(path + "/ovr_2x/b", array_meta((32, 48), "int16"), np.ones((32, 48), "int16"))
+    before = snapshot(path + "/ovr_2x")
+    build(path, "NEAREST", 2)
+    found = snapshot(path + "/ovr_2x")
+    assert {name: found[name] for name in before if name != "zarr.json"} == {k: v for k, v in before.items() if k != "zarr.json"}
+    assert document(path, "ovr_2x")["attributes"]["theirs"] == 1 and len(levels(open_array(path, "/v"))) == 1
+    dataset = gdal.OpenEx(name_of(path, "/v"), gdal.OF_RASTER | gdal.OF_UPDATE)
+    dataset.BuildOverviews("NONE", [])
+    dataset = None
+    found = snapshot(path + "/ovr_2x")
+    assert {name: found[name] for name in before if name != "zarr.json"} == {k: v for k, v in before.items() if k != "zarr.json"}
+    assert "v" not in found and document(path, "ovr_2x")["attributes"]["theirs"] == 1
 
 
 def test_building_is_refused_read_only_and_for_unknown_resamplings(tmp_path):

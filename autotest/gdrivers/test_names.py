@@ -10,24 +10,11 @@ import oracle
 from stores import MULTISCALES, array_meta, convention, counting, group_meta, plain_meta, sharding, write_coordinate
 from support import assert_same, error_of, geotransform, open_array, open_ours, read_all, same_crs
 from test_update import srs_of, update
-from writing import UTM, check_consolidated, copy, document, source
+from writing import UTM, check_consolidated, copy, document, snapshot, source
 
 SHAPE = (40, 50)
 BAD_NAMES = ["..", ".", "", "/", "../../bait", "a/../../bait", "/vsimem/bait", "zarr.json", "C:\\bait", "a\\b", "a\nb", "%2e%2e", "..%2fbait", "%00",
              "http://127.0.0.1:9/bait", "/absolute"]
-
-
-def snapshot(folder, *without):
-    """{file: its bytes, folder: None} of all below a folder but for some of its members."""
-    found = {}
-    for at, folders, names in os.walk(str(folder)):
-        folders[:] = sorted(f for f in folders if os.path.relpath(os.path.join(at, f), str(folder)) not in without)
-        for name in folders:
-            found[os.path.relpath(os.path.join(at, name), str(folder))] = None
-        for name in names:
-            with open(os.path.join(at, name), "rb") as file:
-                found[os.path.relpath(os.path.join(at, name), str(folder))] = file.read()
-    return found
 
 
 def bait(folder, length):

@@ -12,24 +12,10 @@ import pytest
 from osgeo import gdal
 
 from support import assert_same, error_of, killed, need, open_ours, read_all, warnings_of
-from writing import UTM, copy, created, driver, source
+from writing import UTM, copy, created, driver, snapshot, source
 
 TEMPORARY = ".shardedzarr-0123456789abcdef0123456789abcdef.tmp"
 OLD, NEW = np.full((1, 70, 90), 3, "uint8"), np.full((2, 50, 40), 9, "int16")
-
-
-def snapshot(path):
-    """{name below: its bytes, the target of a link, or None for a directory} of all that is there."""
-    found = {}
-    for folder, folders, names in os.walk(str(path)):
-        for name in folders + names:
-            full = os.path.join(folder, name)
-            key = os.path.relpath(full, str(path))
-            if os.path.islink(full):
-                found[key] = os.readlink(full)
-            else:
-                found[key] = None if os.path.isdir(full) else open(full, "rb").read()
-    return found
 
 
 def program(*command, cwd=None):

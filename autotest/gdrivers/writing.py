@@ -113,6 +113,20 @@ def files_of(path):
     return sorted(os.path.relpath(os.path.join(folder, name), str(path)) for folder, _, names in os.walk(str(path)) for name in names)
 
 
+def snapshot(path, *without):
+    """{name below: its bytes, the target of a link, or None for a folder} of all that is there, but for some folders."""
+    found = {}
+    for at, folders, names in os.walk(str(path)):
+        folders[:] = [name for name in folders if os.path.relpath(os.path.join(at, name), str(path)) not in without]
+        for name in folders + names:
+            full = os.path.join(at, name)
+            if os.path.islink(full):
+                found[os.path.relpath(full, str(path))] = os.readlink(full)
+            else:
+                found[os.path.relpath(full, str(path))] = None if os.path.isdir(full) else open(full, "rb").read()
+    return found
+
+
 def check_consolidated(path):
     """The inline consolidated metadata of the root are exactly what the nodes' own documents say."""
     nodes = {os.path.dirname(name): document(path, os.path.dirname(name)) for name in files_of(path)

@@ -37,50 +37,6 @@ static struct compiled compile(const char *codecs)
     return compile_of(3, (uint64_t[]){8, 12, 20}, ZS_UINT16, codecs);
 }
 
-TEST(test_innermost_chunk_round_trips_in_either_byte_order_and_every_type)
-{
-    static const enum zs_data_type types[] = {ZS_UINT8, ZS_INT16, ZS_FLOAT32, ZS_FLOAT64, ZS_COMPLEX64, ZS_COMPLEX128};
-    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
-        for (int big = 0; big < 2; big++) {
-            struct compiled c =
-                compile_of(1, (uint64_t[]){40}, types[t],
-                           big ? "[{'name':'bytes','configuration':{'endian':'big'}},'gzip']" : "[" LITTLE ",'gzip']");
-            must(c.status, &c.err);
-            const struct zs_level *leaf = &c.chain.levels[0];
-            unsigned char data[640], copy[640], out[640];
-            const size_t n = (size_t)leaf->decoded_size;
-            for (size_t i = 0; i < n; i++)
-                data[i] = copy[i] = (unsigned char)(i * 37);
-            struct zs_scratch *scratch = zs_scratch_acquire();
-            const void *encoded;
-            size_t size;
-            must(zs_chunk_encode(leaf, scratch, copy, &encoded, &size, &c.err), &c.err);
-            const size_t unit = c.meta.dtype.swap_unit;
-            for (size_t i = 0; i < n; i++) /* as stored, in place */
-                CHECK_EQ_U64(copy[i], data[big ? i / unit * unit + (unit - 1 - i % unit) : i]);
-            void *stored = malloc(size);
-            memcpy(stored, encoded, size);
-            CHECK(zs_chunk_decode(leaf, scratch, stored, size, out, &c.err) == ZS_OK);
-            CHECK_EQ_MEM(out, data, n);
-            CHECK(zs_chunk_decode(leaf, scratch, stored, size - 1, out, &c.err) == ZS_CORRUPT);
-            free(stored);
-            zs_scratch_release(scratch);
-            done(&c);
-        }
-}
-
-TEST(test_byte_swap_keeps_a_trailing_partial_unit)
-{
-    unsigned char b[20];
-    for (size_t unit = 1; unit <= 16; unit++) {
-        for (unsigned i = 0; i < 20; i++)
-            b[i] = (unsigned char)i;
-        zs_swap_bytes(b, b, 19, unit);
-        for (size_t i = 0; i < 20; i++)
-            CHECK_EQ_U64(b[i], i < 19 / unit * unit ? i / unit * unit + (unit - 1 - i % unit) : i);
-    }
-}
-
 struct refusal {
     enum zs_status status;
     const char *codecs, *name, *words;

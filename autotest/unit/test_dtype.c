@@ -77,51 +77,6 @@ static void check_fill_refused(const char *type, const char *json)
 #define F32(x) (&(const float){(x)})
 #define F64(x) (&(const double){(x)})
 
-TEST(test_every_type_has_its_size_and_swap_unit)
-{
-    static const struct {
-        const char *name;
-        enum zs_data_type type;
-        size_t size, swap_unit;
-    } expected[] = {
-        {"bool", ZS_BOOL, 1, 1},
-        {"int8", ZS_INT8, 1, 1},
-        {"uint8", ZS_UINT8, 1, 1},
-        {"int16", ZS_INT16, 2, 2},
-        {"uint16", ZS_UINT16, 2, 2},
-        {"int32", ZS_INT32, 4, 4},
-        {"uint32", ZS_UINT32, 4, 4},
-        {"int64", ZS_INT64, 8, 8},
-        {"uint64", ZS_UINT64, 8, 8},
-        {"float16", ZS_FLOAT16, 2, 2},
-        {"float32", ZS_FLOAT32, 4, 4},
-        {"float64", ZS_FLOAT64, 8, 8},
-        {"complex64", ZS_COMPLEX64, 8, 4},
-        {"complex128", ZS_COMPLEX128, 16, 8},
-        {"numpy.datetime64", ZS_DATETIME64, 8, 8},
-        {"numpy.timedelta64", ZS_TIMEDELTA64, 8, 8},
-        {"r8", ZS_RAW, 1, 1},
-        {"r24", ZS_RAW, 3, 1},
-        {"r128", ZS_RAW, 16, 1},
-    };
-    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
-        const struct zs_dtype d = type_named(expected[i].name);
-        CHECK(d.type == expected[i].type);
-        CHECK_EQ_U64(d.size, expected[i].size);
-        CHECK_EQ_U64(d.swap_unit, expected[i].swap_unit);
-        CHECK_EQ_STR(d.name, expected[i].name);
-        CHECK_EQ_I64(d.unit_scale, 1);
-        if (d.type != ZS_RAW || d.size == 1) {
-            const struct zs_dtype same = zs_dtype_of(d.type);
-            CHECK_EQ_STR(same.name, d.name);
-            CHECK_EQ_U64(same.size, d.size);
-        }
-    }
-    struct zs_dtype d = {0};
-    CHECK(parse_type("{\"name\":\"int16\"}", &d, NULL) == ZS_OK && d.type == ZS_INT16);
-    CHECK(parse_type("{\"name\":\"int16\",\"configuration\":{}}", &d, NULL) == ZS_OK && d.type == ZS_INT16);
-}
-
 TEST(test_datetime_types_have_unit_and_scale)
 {
     struct zs_dtype d = type_named("numpy.datetime64");

@@ -183,31 +183,6 @@ TEST(test_opening_needs_a_root)
     zs_hierarchy_free(NULL);
 }
 
-TEST(test_hostile_paths_are_invalid)
-{
-    struct counting c = STORE("zarr.json", GROUP);
-    struct zs_hierarchy *h = open_hierarchy(&c, true);
-    static const char *const paths[] = {"..", "../x", "g/../h", "g/..", ".", "./g", "g//a", "g/./a", "...", "/../"};
-    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
-        check_no_node(h, paths[i], ZS_INVALID, paths[i]);
-    CHECK_EQ_I64(c.gets, 1);
-    close_all(h, &c);
-}
-
-TEST(test_nodes_that_are_not_read_leave_the_rest_usable)
-{
-    struct counting c = STORE("zarr.json", GROUP, "a/zarr.json", ARRAY, "bad/zarr.json", "{}", "old/zarr.json",
-                              "{\"zarr_format\":2}", "s/zarr.json", STRINGS);
-    struct zs_hierarchy *h = open_hierarchy(&c, true);
-    check_no_node(h, "bad", ZS_INVALID, "bad/zarr.json: zarr_format: expected 3");
-    check_no_node(h, "old", ZS_UNSUPPORTED, "old/zarr.json: zarr_format");
-    CHECK_EQ_I64(c.gets, 3);
-    const struct zs_node *node = NULL;
-    CHECK(zs_hierarchy_node(h, "s", &node, NULL) == ZS_OK && node->array_status == ZS_UNSUPPORTED);
-    check_list(h, "- a s");
-    close_all(h, &c);
-}
-
 TEST(test_transport_failures_are_retried)
 {
     struct counting c = STORE("zarr.json", GROUP, "a/zarr.json", ARRAY);
@@ -264,18 +239,6 @@ TEST(test_the_walk_lists_all_nodes_once_in_order)
     close_all(h, &c);
 }
 
-TEST(test_unlistable_store_gives_its_known_nodes)
-{
-    struct counting c = STORE("zarr.json", GROUP, "a/zarr.json", ARRAY, "b/zarr.json", ARRAY);
-    c.no_listing = true;
-    struct zs_hierarchy *h = open_hierarchy(&c, true);
-    check_list(h, "-");
-    check_node(h, "b", "b", ZS_NODE_ARRAY);
-    check_no_node(h, "z", ZS_NOT_FOUND, "z");
-    check_list(h, "- b");
-    close_all(h, &c);
-}
-
 TEST(test_consolidated_metadata_answer_without_requests)
 {
     struct counting c = STORE("zarr.json",
@@ -324,51 +287,6 @@ TEST(test_empty_consolidated_metadata_are_ignored)
         check_list(h, "- a");
         close_all(h, &c);
     }
-}
-
-TEST(test_hostile_consolidated_keys_are_skipped)
-{
-    struct counting c =
-        STORE("zarr.json", CONSOLIDATED("\"..\":" ARRAY ",\"../x\":" ARRAY ",\"\":" ARRAY ",\"/abs\":" ARRAY
-                                        ",\"a/\":" ARRAY ",\"a//b\":" ARRAY ",\"a/../b\":" ARRAY ",\".\":" ARRAY
-                                        ",\"ok\":1,\"ok\":" GROUP ",\"ok\":" ARRAY ",\"ok/below\":" ARRAY
-                                        ",\"n\":null"));
-    struct zs_hierarchy *h = open_hierarchy(&c, true);
-    check_node(h, "", "", ZS_NODE_GROUP);
-    check_no_node(h, "n", ZS_INVALID, "object");
-    check_no_node(h, "abs", ZS_NOT_FOUND, "abs");
-    const struct zs_node **nodes = NULL;
-    size_t count = 0;
-    CHECK(zs_hierarchy_list(h, &nodes, &count, NULL) == ZS_OK);
-    CHECK_EQ_U64(count, 3);
-    CHECK_EQ_STR(nodes[1]->path, "ok");
-    CHECK_EQ_STR(nodes[2]->path, "ok/below");
-    free(nodes);
-    close_all(h, &c);
-}
-
-TEST(test_children_of_a_group_are_found_in_a_list)
-{
-    struct counting c = STORE("zarr.json", GROUP, "a/zarr.json", ARRAY, "g/zarr.json", GROUP, "g/b/zarr.json", ARRAY,
-                              "g/h/zarr.json", GROUP, "g/h/c/zarr.json", ARRAY, "g/h.x/zarr.json", ARRAY, "gg/zarr.json",
-                              ARRAY);
-    static const char *const groups[] = {"", "g", "g/h", "gg", "none"};
-    static const char *const expected[] = {" a g gg", " g/b g/h g/h.x", " g/h/c", "", ""};
-    struct zs_hierarchy *h = open_hierarchy(&c, true);
-    const struct zs_node **nodes = NULL;
-    size_t count = 0;
-    CHECK(zs_hierarchy_list(h, &nodes, &count, NULL) == ZS_OK);
-    for (int i = 0; i < 5; i++) {
-        char text[200] = "";
-        size_t at = 0;
-        for (const struct zs_node *node; (node = zs_nodes_child(nodes, count, groups[i], &at)) != NULL;) {
-            strcat(text, " ");
-            strcat(text, node->path);
-        }
-        CHECK_EQ_STR(text, expected[i]);
-    }
-    free(nodes);
-    close_all(h, &c);
 }
 
 static char *many_groups(int n)
@@ -469,79 +387,6 @@ static void add(struct zs_hierarchy *h, const char *path, const char *text)
     struct zs_node *node = NULL;
     CHECK(zs_json_parse(text, strlen(text), &document, NULL) == ZS_OK);
     CHECK(zs_node_create(path, document, true, &node, NULL) == ZS_OK && zs_hierarchy_add(h, node, NULL) == ZS_OK);
-}
-
-TEST(test_deferred_new_store_appears_whole)
-{
-    struct zs_store *s = NULL;
-    struct zs_hierarchy *h = NULL, *seen = NULL;
-    CHECK(zs_store_open_memory(&s, NULL) == ZS_OK && zs_hierarchy_create(s, &h, NULL) == ZS_OK);
-    zs_hierarchy_defer(h, true);
-    add(h, "", CONSOLIDATED("\"a\":" ARRAY));
-    add(h, "a", ARRAY);
-    CHECK(zs_hierarchy_flush(h, NULL) == ZS_OK && zs_hierarchy_is_changed(h));
-    add(h, "g", GROUP);
-    add(h, "g/b", ARRAY);
-    CHECK(zs_hierarchy_flush(h, NULL) == ZS_OK);
-    check_list(h, "- a g g/b");
-    check_no_node(h, "c", ZS_NOT_FOUND, "no array or group \"c\"");
-    CHECK(zs_hierarchy_open(s, true, &seen, NULL) == ZS_NOT_FOUND);
-    zs_hierarchy_defer(h, false);
-    CHECK(zs_hierarchy_flush(h, NULL) == ZS_OK && !zs_hierarchy_is_changed(h));
-    CHECK(zs_hierarchy_open(s, true, &seen, NULL) == ZS_OK && zs_hierarchy_is_consolidated(seen));
-    check_list(seen, "- a g g/b");
-    zs_hierarchy_free(seen);
-    zs_hierarchy_free(h);
-
-    zs_store_free(s);
-}
-
-/* What is no JSON object was cut, or comes from a server that answers with pages of its own: never "absent". */
-TEST(test_a_damaged_document_is_a_failure)
-{
-    static const char *const texts[] = {"", "{]", "<html></html>", "[]", "{\"zarr_format\":3,"};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        struct counting c = STORE("zarr.json", GROUP, "a/zarr.json", ARRAY, "g/bad/zarr.json", texts[i]);
-        struct zs_hierarchy *h = open_hierarchy(&c, true);
-        const struct zs_node **nodes = NULL;
-        size_t count = 0;
-        struct zs_error err = {0};
-        const size_t before = zs_hierarchy_failures(h);
-        CHECK(zs_hierarchy_check_since(h, before, &err) == ZS_OK);
-        check_no_node(h, "g/bad", ZS_CORRUPT, "store/g/bad/zarr.json: ");
-        CHECK(zs_hierarchy_check_since(h, before, &err) == ZS_CORRUPT);
-        CHECK_CONTAINS(err.message, "store/g/bad/zarr.json: ");
-        CHECK(zs_hierarchy_list(h, &nodes, &count, &err) == ZS_CORRUPT);
-        CHECK_CONTAINS(err.message, "store/g/bad/zarr.json: ");
-        check_node(h, "a", "a", ZS_NODE_ARRAY); /* by its name it opens */
-        put(c.inner, "g/bad/zarr.json", ARRAY);
-        check_list(h, "- a (g) g/bad");
-        CHECK(zs_hierarchy_check_since(h, zs_hierarchy_failures(h), &err) == ZS_OK);
-        close_all(h, &c);
-    }
-}
-
-TEST(test_occupant_lookup_sees_nodes_missing_in_consolidated_metadata)
-{
-    struct counting c = STORE("zarr.json", CONSOLIDATED("\"a\":" ARRAY ",\"i/b\":" ARRAY), "new/zarr.json", ARRAY,
-                              "g/n/zarr.json", ARRAY, "bad/zarr.json", "{");
-    struct zs_hierarchy *h = open_hierarchy(&c, true);
-    const struct zs_node *node = NULL;
-    struct zs_error err = {0};
-    check_no_node(h, "new", ZS_NOT_FOUND, "consolidated metadata");
-    CHECK(zs_hierarchy_stored_node(h, "new", &node, &err) == ZS_OK && node->type == ZS_NODE_ARRAY);
-    check_node(h, "new", "new", ZS_NODE_ARRAY); /* from now on it is known */
-    check_list(h, "- a (i) i/b new");
-    CHECK(zs_hierarchy_stored_node(h, "g", &node, &err) == ZS_NOT_FOUND &&
-          zs_hierarchy_stored_node(h, "i", &node, &err) == ZS_NOT_FOUND);
-    CHECK_CONTAINS(err.message, "there is no array or group \"i\"");
-    CHECK(zs_hierarchy_stored_node(h, "bad", &node, &err) == ZS_CORRUPT); /* something is there */
-    c.refused = "g/n/zarr.json";
-    CHECK(zs_hierarchy_stored_node(h, "g/n", &node, &err) == ZS_IO);
-    c.refused = NULL;
-    CHECK(zs_hierarchy_stored_node(h, "g/n", &node, &err) == ZS_OK);
-    CHECK(zs_hierarchy_remove(h, "g/n", &err) == ZS_OK && zs_hierarchy_stored_node(h, "g/n", &node, &err) == ZS_NOT_FOUND);
-    close_all(h, &c);
 }
 
 /* What is stored, in room for 1000 bytes. */
@@ -650,46 +495,6 @@ TEST(test_changes_of_two_sessions_are_both_stored)
     }
 }
 
-TEST(test_array_created_meanwhile_stays_and_is_named_in_the_error)
-{
-    struct two t = open_two(CONSOLIDATED("\"x\":" ARRAY));
-    struct zs_error err = {0};
-    char before[1000], after[1000];
-    add(t.a, "n", ARRAY);
-    add(t.b, "n", STRINGS);
-    set_attribute(t.b, "x", "of_b");
-    CHECK(zs_hierarchy_flush(t.a, NULL) == ZS_OK);
-    (void)text_of(t.s, "n/zarr.json", before);
-    CHECK(zs_hierarchy_flush(t.b, &err) == ZS_INVALID);
-    CHECK_CONTAINS(err.message, "/n: another writer made it meanwhile");
-    CHECK_EQ_STR(text_of(t.s, "n/zarr.json", after), before);
-    CHECK(!has_attribute(t.s, "x", "of_b")); /* of what cannot be done as a whole nothing is */
-    close_two(&t);
-}
-
-TEST(test_edit_does_not_restore_nodes_removed_meanwhile)
-{
-    static const char *const roots[] = {CONSOLIDATED("\"x\":" ARRAY), GROUP};
-    static const uint64_t six[] = {6};
-    for (size_t i = 0; i < 4; i++) {
-        struct two t = open_two(roots[i % 2]);
-        const struct zs_node *node = NULL;
-        struct zs_error err = {0};
-        CHECK(zs_hierarchy_node(t.b, "x", &node, NULL) == ZS_OK);
-        if (i < 2)
-            set_attribute(t.b, "x", "of_b");
-        else
-            CHECK(zs_array_update_document(t.b, node, six, NULL, NULL, &node, NULL) == ZS_OK);
-        CHECK(zs_hierarchy_remove(t.a, "x", NULL) == ZS_OK && zs_hierarchy_flush(t.a, NULL) == ZS_OK);
-        CHECK(zs_hierarchy_flush(t.b, &err) == ZS_INVALID);
-        CHECK_CONTAINS(err.message, "/x: another writer removed this array");
-        struct zs_buffer text = {0};
-        CHECK(zs_store_get(t.s, "x/zarr.json", 999, &text, NULL) == ZS_NOT_FOUND);
-        zs_buffer_free(&text);
-        close_two(&t);
-    }
-}
-
 TEST(test_a_shape_is_compared_with_that_of_the_own_document)
 {
     static const uint64_t six[] = {6}, nine[] = {9};
@@ -748,37 +553,6 @@ TEST(test_recreated_array_keeps_its_document_as_long_as_its_chunks)
         zs_hierarchy_free(seen);
         close_two(&t);
     }
-}
-
-TEST(test_a_document_that_could_not_be_read_is_not_written)
-{
-    struct two t = open_two(CONSOLIDATED("\"x\":" ARRAY));
-    struct zs_error err = {0};
-    const struct zs_node *node = NULL;
-    zs_json *attributes = NULL;
-    const size_t size = ZS_JSON_MAX_BYTES / 2 + 100;
-    char *large = malloc(size + 1);
-    memset(large, 'a', size);
-    large[size] = '\0';
-    add(t.a, "m", ARRAY);
-    CHECK(zs_hierarchy_node(t.a, "m", &node, NULL) == ZS_OK);
-    for (int i = 0; i < 2; i++) { /* each document could be read, and what they are together could not */
-        CHECK(zs_hierarchy_node(t.a, i == 0 ? "m" : "x", &node, NULL) == ZS_OK);
-        CHECK(zs_hierarchy_edit(t.a, node, &attributes, NULL) == ZS_OK);
-        CHECK(zs_json_add_string(attributes, "k", large) != NULL);
-    }
-    CHECK(zs_hierarchy_flush(t.a, &err) == ZS_ARGUMENT);
-    CHECK_CONTAINS(err.message, "zarr.json is not written");
-    CHECK_CONTAINS(err.message, "consolidated metadata list 2 arrays and groups");
-    CHECK(!has_attribute(t.s, "x", "k"));
-    struct zs_buffer text = {0};
-    CHECK(zs_store_get(t.s, "m/zarr.json", 999, &text, NULL) == ZS_NOT_FOUND);
-    zs_buffer_free(&text);
-    zs_json_remove(attributes, "k");
-    CHECK(zs_hierarchy_flush(t.a, &err) == ZS_ARGUMENT && zs_hierarchy_edit(t.a, node, &attributes, &err) == ZS_ARGUMENT);
-    CHECK_CONTAINS(err.message, "zarr.json is not written"); /* an error ends the hierarchy */
-    free(large);
-    close_two(&t);
 }
 
 /* What failed half way is not written, and neither is what comes after it; what failed before it changed anything ends

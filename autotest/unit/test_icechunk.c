@@ -93,20 +93,6 @@ TEST(test_a_file_that_is_cut_anywhere_is_an_error)
     }
 }
 
-TEST(test_absent_referenced_object_is_never_fill_value)
-{
-    static const char *const keys[] = {"snapshots/041061050R3GG28A1C60", "manifests/4GJ2CB1N6WQGQ8HJ6D30",
-                                       "chunks/00000000000000000000"};
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        struct zs_error err;
-        unsigned char values[12];
-        struct zs_store *store = made(0, NULL, 0);
-        CHECK(zs_store_remove(store, keys[i], &err) == ZS_OK);
-        CHECK(read_all(store, "", values, &err) == ZS_CORRUPT);
-        CHECK_CONTAINS(err.message, keys[i]);
-    }
-}
-
 /* Puts n bytes in the place of others. */
 static void replace(struct flat *f, const void *from, const void *to, size_t n)
 {

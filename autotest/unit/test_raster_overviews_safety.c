@@ -168,39 +168,6 @@ TEST(test_removing_levels_keeps_unrelated_objects)
     }
 }
 
-static enum zs_status no_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
-{
-    (void)names;
-    return zs_fail(err, store->is_remote ? ZS_UNSUPPORTED : ZS_IO, "%s: cannot be listed", prefix);
-}
-
-TEST(test_a_group_that_cannot_be_listed_is_not_taken_for_empty)
-{
-    for (int is_unsupported = 0; is_unsupported < 2; is_unsupported++) {
-        struct geo_store s = {0};
-        struct zs_error err = {""};
-        struct fault_store faults;
-        put_base(&s, true);
-        check_ok(build(s.store, 1, &err), &err);
-        fault_store_init(&faults, s.store);
-        struct zs_store_ops ops = *faults.base.ops;
-        ops.list = no_list;
-        faults.base.ops = &ops;
-        faults.base.is_remote = is_unsupported == 1;
-        const enum zs_status status = clean(&faults.base, &err);
-        if (is_unsupported) { /* a store where nothing can be listed loses the level, and no more */
-            check_ok(status, &err);
-            CHECK(!lists(s.store, "ovr_2x/a") && is_there(s.store, "ovr_2x/zarr.json") &&
-                  is_there(s.store, "ovr_2x/x_2x/zarr.json"));
-        } else {
-            CHECK(status == ZS_IO);
-            CHECK_CONTAINS(err.message, "cannot be listed");
-            CHECK(check_levels(s.store, true, (uint8_t[31]){[15] = 1}) == 1);
-        }
-        close_store(&s);
-    }
-}
-
 TEST(test_removing_that_is_killed_leaves_no_level_or_a_whole_one)
 {
     for (int how = 0; how < 4; how++) { /* with consolidated metadata or without; one call fails, or all from one on */
@@ -287,73 +254,4 @@ TEST(test_an_outdated_level_is_not_read_and_goes_before_the_new_one)
             close_store(&s);
         }
     }
-}
-
-TEST(test_other_arrays_at_the_path_of_a_level_are_not_overwritten)
-{
-    static const struct {
-        const char *path, *document;
-    } places[] = {{"ovr_2x", text_array}, {"ovr_2x/a", group}, {"ovr_2x/a", text_array}};
-    for (size_t i = 0; i < 2 * sizeof places / sizeof places[0]; i++) {
-        struct geo_store s = {0};
-        struct zs_error err = {""};
-        const char *path = places[i / 2].path;
-        char *key = zs_format("%s/zarr.json", path);
-        put_base(&s, i % 2 == 1); /* whose consolidated metadata do not list it */
-        put(&s, "ovr_2x/zarr.json", group, sizeof group - 1);
-        put(&s, key, places[i / 2].document, strlen(places[i / 2].document));
-        put(&s, "ovr_2x/a/c/0/0", "theirs", 6);
-        CHECK(build(s.store, 5, &err) == ZS_ARGUMENT);
-        CHECK_CONTAINS(err.message, "or nothing, found");
-        CHECK_CONTAINS(err.message, path);
-        struct zs_buffer text = {0};
-        check_ok(zs_store_get(s.store, key, 1 << 20, &text, &err), &err);
-        CHECK(text.size == strlen(places[i / 2].document) && memcmp(text.data, places[i / 2].document, text.size) == 0);
-        CHECK(is_there(s.store, "ovr_2x/a/c/0/0") && !is_there(s.store, "ovr_2x/x_2x/zarr.json"));
-        zs_buffer_free(&text);
-        free(key);
-        close_store(&s);
-    }
-}
-
-TEST(test_an_array_of_another_type_is_no_level)
-{
-    struct geo_store s = {0};
-    struct zs_error err = {""};
-    put_base(&s, true);
-    put_array(&s, "ovr_2x/a", "[10,15]", "['y','x']", "int16", "0", "{}");
-    CHECK(build(s.store, 5, &err) == ZS_ARGUMENT);
-    CHECK_CONTAINS(err.message, "/ovr_2x/a");
-    close_store(&s);
-}
-
-TEST(test_other_arrays_of_a_group_stay_when_a_level_comes_to_it)
-{
-    struct geo_store s = {0};
-    struct zs_error err = {""};
-    put_base(&s, true);
-    put_group(&s, "ovr_2x", "{'theirs':1}"); /* not listed */
-    put_array(&s, "ovr_2x/b", "[10,15]", "['y','x']", "int16", "0", "{}");
-    check_ok(build(s.store, 5, &err), &err);
-    CHECK(check_levels(s.store, true, (uint8_t[31]){[15] = 5}) == 1 && is_there(s.store, "ovr_2x/b/zarr.json"));
-    struct zs_hierarchy *h = NULL;
-    const struct zs_node *node = NULL;
-    check_ok(zs_hierarchy_open(s.store, true, &h, &err), &err);
-    check_ok(zs_hierarchy_node(h, "ovr_2x", &node, &err), &err);
-    CHECK(zs_json_get(node->attributes, "theirs") != NULL);
-    zs_hierarchy_free(h);
-    close_store(&s);
-}
-
-TEST(test_chunks_that_a_killed_writer_left_do_not_show_through)
-{
-    struct geo_store s = {0};
-    struct zs_error err = {""};
-    unsigned char pixels[10 * 15];
-    memset(pixels, 9, sizeof pixels);
-    put_base(&s, true);
-    put(&s, "ovr_2x/a/c/0/0", pixels, sizeof pixels);
-    check_ok(build(s.store, 0, &err), &err); /* nothing but fill value: no chunk is written */
-    CHECK(check_levels(s.store, true, (uint8_t[31]){0}) == 1);
-    close_store(&s);
 }

@@ -388,41 +388,6 @@ TEST(test_a_link_within_the_store_is_written_through)
     remove_directory(root);
 }
 
-TEST(test_the_root_may_be_a_link)
-{
-    char *root = new_directory(), *link = zs_format("%s.zarr", root);
-    CHECK(symlink(root, link) == 0);
-    struct zs_store *store = vsi_store(link);
-    put_object(store, "a/c/0", "x", 1);
-    CHECK(exists(root, "a/c/0"));
-    remove_tree(store, "a");
-    CHECK(!exists(root, "a"));
-    zs_store_free(store);
-    CHECK(unlink(link) == 0);
-    free(link);
-    remove_directory(root);
-}
-
-TEST(test_a_pipe_is_no_object_and_does_not_hang)
-{
-    struct zs_error err = {""};
-    struct zs_object *o;
-    struct zs_buffer b = {0};
-    char *root = new_directory(), *pipe = zs_format("%s/zarr.json", root);
-    struct zs_store *store = vsi_store(root);
-    CHECK(mkfifo(pipe, 0644) == 0);
-    CHECK(zs_object_open(store, "zarr.json", &o, &err) == ZS_IO);
-    CHECK_CONTAINS(err.message, pipe);
-    CHECK(zs_store_get(store, "zarr.json", 100, &b, &err) == ZS_IO);
-    make_link("/dev/zero", root, "zero");
-    CHECK(zs_store_get(store, "zero", 100, &b, &err) == ZS_IO);
-    put_object(store, "zarr.json", "{}", 2); /* replaced as any other */
-    CHECK(has_object(store, "zarr.json"));
-    zs_store_free(store);
-    free(pipe);
-    remove_directory(root);
-}
-
 /* ---- Files in memory ---- */
 
 /* A shard of four chunks of 4 bytes each, in the given order: other orders have the same size. */
