@@ -154,6 +154,18 @@ def test_gcps_are_set_in_the_store_and_not_in_a_side_car_file(tmp_path, how, con
     assert open_ours(str(path)).GetGCPCount() == 0
 
 
+def test_gcps_take_the_place_of_the_crs_of_the_raster(tmp_path):
+    """As in a GeoTIFF: `gdal_edit.py -gcp ... -a_srs` gives the points their CRS, and the raster has none of its own."""
+    path = tmp_path / "a.zarr"
+    copy(path, held(np.ones((8, 10), "uint8"), UTM, "EPSG:32634"))
+    dataset = update(path)
+    dataset.SetGCPs(POINTS, srs_of())
+    assert dataset.GetSpatialRef() is None
+    dataset = None
+    dataset = open_ours(str(path))
+    assert dataset.GetSpatialRef() is None and dataset.GetGCPSpatialRef().GetAuthorityCode(None) == "32633"
+
+
 @pytest.mark.parametrize("said", [5, {"points": 5}, {"points": [[1, 2]]}, {"points": [[1, 2, "NaN", 3, 4]]}, {"points": [[0] * 5] * 65537}], ids=lambda said: str(said)[:30])
 def test_malformed_gcp_lists_are_ignored_and_kept(tmp_path, said):
     path = tmp_path / "a.zarr"

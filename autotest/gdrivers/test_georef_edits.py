@@ -5,7 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
-from osgeo import gdal
+from osgeo import gdal, osr
 
 import oracle
 from stores import MULTISCALES, convention, group_meta, plain_meta, spatial_proj, write_coordinate
@@ -154,6 +154,39 @@ def test_georeferencing_of_its_own_is_removed(tmp_path, kind):
     dataset = None
     assert place_of(path) == (None, None)
     assert not os.path.exists(os.path.join(path, "x"))
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_a_grid_mapping_that_no_array_names_is_that_of_the_only_raster(tmp_path, edit):
+    """As rioxarray writes without encoding: spatial_ref, and no attribute that names it."""
+    path = georeferenced(tmp_path / "a.zarr")
+    for name in ("b", "zonal", "crs", "a"):
+        shutil.rmtree(os.path.join(path, name))
+    oracle.write(os.path.join(path, "a"), plain_meta((8, 10), "uint16", dimension_names=["y", "x"]), np.ones((8, 10), "uint16"))
+    transform, code = EDITS[edit]
+    _, heard = warnings_of(lambda: set_on(update(path, "/a"), edit))
+    assert heard == [] and place_of(path) == (transform or UTM, str(code or 32633))
+    assert code is None or wkt(code).IsSame(as_srs(attributes_of(path, "spatial_ref")["crs_wkt"]), ["IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES"])
+
+
+def as_srs(text):
+    srs = osr.SpatialReference()
+    srs.ImportFromWkt(text)
+    return srs
+
+
+@pytest.mark.parametrize("setter, value", [("SetSpatialRef", wkt(32633)), ("SetGeoTransform", UTM)])
+def test_georeferencing_of_an_array_of_one_dimension_is_in_a_side_car_file(tmp_path, setter, value, config):
+    config("GDAL_PAM_ENABLED", "YES")
+    path = str(tmp_path / "a.zarr")
+    oracle.write(path, plain_meta((10,), "uint16", dimension_names=["x"]), np.ones(10, "uint16"))
+    before = document(path)
+    dataset = update(path)
+    assert getattr(dataset, setter)(value) == gdal.CE_None
+    dataset = None
+    seen = open_ours(path)
+    assert document(path) == before
+    assert geotransform(seen) == UTM if setter == "SetGeoTransform" else seen.GetSpatialRef().GetAuthorityCode(None) == "32633"
 
 
 # ------------------------------------------------------------------------------------------------ variables of others, too

@@ -27,20 +27,6 @@ char *zs_codecs_text(const struct zs_node *node)
     return codecs != NULL ? zs_json_print(codecs) : NULL;
 }
 
-/* Length of `coordinates` without its last word, where that is the grid mapping (zs_write_grid_mapping_name() adds it);
- * else of the whole. */
-static size_t coordinates_length(const struct zs_node *node)
-{
-    const char *mapping = zs_json_text(node->attributes, "grid_mapping", NULL);
-    const char *words = zs_json_text(node->attributes, "coordinates", "");
-    const size_t n = strlen(words), m = mapping != NULL ? strlen(mapping) : 0;
-    if (m == 0 || m > n || strcmp(words + n - m, mapping) != 0)
-        return n;
-    if (m == n)
-        return 0;
-    return words[n - m - 1] == ' ' ? n - m - 1 : n;
-}
-
 /* Whether xarray's names of dimensions are those that the array has. */
 static bool is_names_of_dimensions(const struct zs_node *node)
 {
@@ -51,6 +37,12 @@ static bool is_names_of_dimensions(const struct zs_node *node)
         same = name != NULL && zs_json_equals(zs_json_at(names, (size_t)d), name);
     }
     return same;
+}
+
+/* Whether `coordinates` has the grid mapping and nothing else (zs_write_grid_mapping_name() adds it, for xarray). */
+static bool is_mapping_alone(const zs_json *attributes)
+{
+    return zs_json_is_same(zs_json_get(attributes, "coordinates"), zs_json_get(attributes, "grid_mapping"));
 }
 
 /* Whether GDAL shows the attribute in another way: as nodata, scale, offset, unit, CRS or dimensions. */
@@ -65,7 +57,7 @@ static bool is_shown_elsewhere(const struct zs_node *node, const char *name,
            (strcmp(name, "add_offset") == 0 && properties->has_offset) ||
            (strcmp(name, "units") == 0 && properties->unit != NULL) ||
            (has_srs && (strcmp(name, "grid_mapping") == 0 || strcmp(name, "_CRS") == 0 ||
-                        (strcmp(name, "coordinates") == 0 && coordinates_length(node) == 0)));
+                        (strcmp(name, "coordinates") == 0 && is_mapping_alone(node->attributes))));
 }
 
 /* ---- Values ---- */
@@ -143,21 +135,19 @@ static enum zs_attribute_kind kind_of_list(const zs_json *list)
 
 static void take_value(struct zs_attribute *a, size_t at, const zs_json *value)
 {
-    uint64_t u = 0;
     switch (a->kind) {
     case ZS_ATTRIBUTE_TEXT:
         zs_json_string(value, &a->texts[at]);
         break;
     case ZS_ATTRIBUTE_INT64:
-        zs_json_int64(value, &a->integers[at]);
+        zs_json_int64(value, &a->numbers[at].i);
         break;
     case ZS_ATTRIBUTE_UINT64:
-        zs_json_uint64(value, &u);
-        memcpy(&a->integers[at], &u, sizeof u);
+        zs_json_uint64(value, &a->numbers[at].u);
         break;
     case ZS_ATTRIBUTE_DOUBLE:
-        if (!read_special(value, &a->doubles[at]))
-            zs_json_double(value, &a->doubles[at]);
+        if (!read_special(value, &a->numbers[at].d))
+            zs_json_double(value, &a->numbers[at].d);
         break;
     case ZS_ATTRIBUTE_JSON:
         break;
@@ -168,8 +158,7 @@ static void clear(struct zs_attribute *a)
 {
     free(a->texts);
     free(a->json);
-    free(a->integers);
-    free(a->doubles);
+    free(a->numbers);
 }
 
 static bool read_attribute(const zs_json *member, struct zs_attribute *a)
@@ -182,11 +171,9 @@ static bool read_attribute(const zs_json *member, struct zs_attribute *a)
     const bool is_text = a->kind == ZS_ATTRIBUTE_TEXT || a->kind == ZS_ATTRIBUTE_JSON;
     if (is_text)
         a->texts = zs_calloc(a->count, sizeof *a->texts);
-    else if (a->kind == ZS_ATTRIBUTE_DOUBLE)
-        a->doubles = zs_calloc(a->count, sizeof *a->doubles);
     else
-        a->integers = zs_calloc(a->count, sizeof *a->integers);
-    if (a->texts == NULL && a->doubles == NULL && a->integers == NULL)
+        a->numbers = zs_calloc(a->count, sizeof *a->numbers);
+    if (a->texts == NULL && a->numbers == NULL)
         return false;
     if (a->kind == ZS_ATTRIBUTE_JSON) {
         a->json = zs_json_print(member);
@@ -200,17 +187,6 @@ static bool read_attribute(const zs_json *member, struct zs_attribute *a)
     return true;
 }
 
-/* Cuts the grid mapping from `coordinates`. False without memory. */
-static bool leave_mapping_out(const struct zs_node *node, struct zs_attribute *a)
-{
-    const size_t length = coordinates_length(node);
-    if (a->kind != ZS_ATTRIBUTE_TEXT || a->is_list || length == strlen(a->texts[0]))
-        return true;
-    a->json = zs_strndup(a->texts[0], length);
-    a->texts[0] = a->json;
-    return a->json != NULL;
-}
-
 enum zs_status zs_attributes_read(const struct zs_node *node, const struct zs_band_properties *properties, bool has_srs,
                                   struct zs_attribute **attributes, size_t *count, struct zs_error *err)
 {
@@ -222,8 +198,6 @@ enum zs_status zs_attributes_read(const struct zs_node *node, const struct zs_ba
         if (properties != NULL && is_shown_elsewhere(node, name, properties, has_srs))
             continue;
         ok = read_attribute(a, &list[n++]);
-        if (ok && has_srs && strcmp(name, "coordinates") == 0)
-            ok = leave_mapping_out(node, &list[n - 1]);
     }
     if (!ok) {
         zs_attributes_free(list, n);
@@ -246,17 +220,15 @@ void zs_attributes_free(struct zs_attribute *attributes, size_t count)
 /* Adds the element at `index` to a list. */
 static bool add_value(zs_json *list, const struct zs_attribute *a, size_t index)
 {
-    uint64_t bits;
     switch (a->kind) {
     case ZS_ATTRIBUTE_TEXT:
         return zs_json_add_string(list, NULL, a->texts[index]) != NULL;
     case ZS_ATTRIBUTE_INT64:
-        return zs_json_add_int64(list, NULL, a->integers[index]) != NULL;
+        return zs_json_add_int64(list, NULL, a->numbers[index].i) != NULL;
     case ZS_ATTRIBUTE_UINT64:
-        memcpy(&bits, &a->integers[index], sizeof bits);
-        return zs_json_add_uint64(list, NULL, bits) != NULL;
+        return zs_json_add_uint64(list, NULL, a->numbers[index].u) != NULL;
     case ZS_ATTRIBUTE_DOUBLE:
-        return zs_json_add_double(list, NULL, a->doubles[index]) != NULL;
+        return zs_json_add_double(list, NULL, a->numbers[index].d) != NULL;
     case ZS_ATTRIBUTE_JSON:
         return zs_json_add_raw(list, NULL, a->texts[index]) != NULL;
     }

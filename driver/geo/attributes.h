@@ -15,16 +15,21 @@ enum zs_attribute_kind {
     ZS_ATTRIBUTE_JSON /* all else, as its JSON text: objects, lists of several kinds or of none, booleans, null */
 };
 
+union zs_number {
+    int64_t i;
+    uint64_t u;
+    double d;
+};
+
 /* One attribute: a value, or a list of values of one kind. */
 struct zs_attribute {
     const char *name; /* borrowed from the node */
     enum zs_attribute_kind kind;
     bool is_list; /* else count is 1 */
     size_t count; /* > 0 */
-    const char **texts; /* TEXT, JSON: `count` of them; the list is owned; the texts are borrowed from the node, but: */
-    char *json;         /* owned; texts[0] of JSON, and of `coordinates` without the grid mapping */
-    int64_t *integers;  /* INT64; UINT64 by its bits */
-    double *doubles;
+    const char **texts; /* TEXT, JSON: `count` of them; the list is owned, texts are borrowed from the node */
+    char *json;         /* owned; texts[0] of JSON */
+    union zs_number *numbers; /* of all other kinds: `count` of them, owned */
 };
 
 /* The attributes of a node in the order of its document; release with zs_attributes_free(). With `properties`,

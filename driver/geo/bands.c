@@ -30,18 +30,12 @@ static bool take_entry(const zs_json *entry, const struct zs_dtype *dtype, struc
            zs_domains_read(zs_json_get(entry, DOMAINS_MEMBER), &band->domains);
 }
 
-/* Attribute `name` where it is a list of `bands` elements; NULL otherwise. */
-static const zs_json *list_of_bands(const zs_json *attributes, const char *name, uint64_t bands)
+/* Attribute `name` where it is a list of these bands; NULL when it is of others. It may be shorter than the bands: a
+ * writer that does not know it may have made the array longer along its only dimension of bands. */
+static const zs_json *list_of_bands(const zs_json *attributes, const struct zs_array_meta *meta, const char *name,
+                                    uint64_t bands)
 {
     const zs_json *list = zs_json_get(attributes, name);
-    return zs_json_is_array(list) && zs_json_size(list) == bands ? list : NULL;
-}
-
-/* The list of entries of these bands, NULL when it is of others. It may be shorter than the bands: a writer that does
- * not know it may have made the array longer along its only dimension of bands. */
-static const zs_json *entries_of(const zs_json *attributes, const struct zs_array_meta *meta, uint64_t bands)
-{
-    const zs_json *list = zs_json_get(attributes, ZS_BANDS_ATTRIBUTE);
     const size_t n = zs_json_is_array(list) ? zs_json_size(list) : SIZE_MAX;
     int d = 0;
     while (meta != NULL && d < meta->ndim - 1 && meta->shape[d] == 1)
@@ -74,8 +68,9 @@ enum zs_status zs_bands_read(const struct zs_node *node, uint64_t first, uint64_
                                   const struct zs_band_properties *base, struct zs_band_properties *list,
                                   struct zs_error *err)
 {
-    const zs_json *name = zs_json_at(list_of_bands(node->attributes, "long_name", bands), (size_t)first);
-    const zs_json *entry = zs_json_at(entries_of(node->attributes, node->array, bands), (size_t)first);
+    const zs_json *a = node->attributes, *names = list_of_bands(a, node->array, "long_name", bands);
+    const zs_json *entries = list_of_bands(a, node->array, ZS_BANDS_ATTRIBUTE, bands);
+    const zs_json *name = zs_json_at(names, (size_t)first), *entry = zs_json_at(entries, (size_t)first);
     memset(list, 0, (size_t)count * sizeof *list);
     enum zs_status status = ZS_OK;
     for (uint64_t i = 0; i < count && status == ZS_OK; i++) {
@@ -204,7 +199,7 @@ enum zs_status zs_bands_write(zs_json *attributes, const struct zs_dtype *dtype,
     const struct zs_node array = {
         .path = "", .type = ZS_NODE_ARRAY, .attributes = attributes, .array = (struct zs_array_meta *)(uintptr_t)meta};
     struct change change = {.which = which, .dtype = dtype, .knows_nodata = meta != NULL};
-    const zs_json *old = entries_of(attributes, meta, count);
+    const zs_json *old = list_of_bands(attributes, meta, ZS_BANDS_ATTRIBUTE, count);
     bool is_described = false;
     if (count == 0)
         return ZS_OK;
@@ -252,77 +247,4 @@ size_t zs_band_list_position(const zs_json *attributes, const char *name)
             return index;
     }
     return SIZE_MAX;
-}
-
-/* ---- The lists of an array that grows ---- */
-
-/* Slices of an array; UINT64_MAX when 64 bits do not count them. */
-static uint64_t slices_of(int ndim, struct zs_axes axes, const uint64_t *shape)
-{
-    uint64_t n = 1;
-    for (int d = 0; d < ndim; d++)
-        if (d != axes.x && d != axes.y && !zs_mul_u64(n, shape[d], &n))
-            return UINT64_MAX;
-    return n;
-}
-
-/* Whether new slices follow those that are there: the array grows along the slowest of their dimensions alone. */
-static bool grows_at_end(const struct zs_array_meta *meta, struct zs_axes axes, const uint64_t *to)
-{
-    bool is_slowest = true, is_at_end = true;
-    for (int d = 0; d < meta->ndim; d++) {
-        if (d == axes.x || d == axes.y)
-            continue;
-        is_at_end = is_at_end && (is_slowest || to[d] == meta->shape[d]);
-        is_slowest = is_slowest && meta->shape[d] == 1 && to[d] == 1;
-    }
-    return is_at_end;
-}
-
-/* Adds an empty element to a list for each new slice. */
-static enum zs_status grow_list(const struct zs_node *node, struct zs_axes axes, const uint64_t *to, const char *name,
-                                zs_json *attributes, struct zs_error *err)
-{
-    const struct zs_array_meta *meta = node->array;
-    const uint64_t before = slices_of(meta->ndim, axes, meta->shape), after = slices_of(meta->ndim, axes, to);
-    if (before == 0 || list_of_bands(attributes, name, before) == NULL || after == before)
-        return ZS_OK;
-    if (after > ZS_MOST_LISTED_SLICES || !grows_at_end(meta, axes, to))
-        return zs_fail(err, ZS_UNSUPPORTED, "array /%s: attribute %s has an element for each of %llu slices: expected "
-                       "new ones behind these, and at most %llu, found %llu", node->path, name,
-                       (unsigned long long)before, (unsigned long long)ZS_MOST_LISTED_SLICES,
-                       (unsigned long long)after);
-    zs_json *list = zs_json_get_mutable(attributes, name);
-    bool ok = true;
-    for (uint64_t i = before; i < after && ok; i++)
-        ok = (strcmp(name, ZS_BANDS_ATTRIBUTE) == 0 ? zs_json_add_object(list, NULL)
-                                                    : zs_json_add_string(list, NULL, "")) != NULL;
-    return ok ? ZS_OK : zs_fail_memory(err);
-}
-
-enum zs_status zs_array_grow(struct zs_hierarchy *hierarchy, const struct zs_node *node, const uint64_t *shape,
-                             struct zs_error *err)
-{
-    static const char *const lists[] = {ZS_BANDS_ATTRIBUTE, "long_name"};
-    zs_json *attributes = NULL;
-    const struct zs_node *fresh;
-    struct zs_healpix healpix;
-    struct zs_axes axes = {.x = -1, .y = -1};
-    enum zs_status status = ZS_OK;
-    for (size_t i = 0; i < 2 && node->array != NULL && node->array->ndim > 0 && status == ZS_OK; i++) {
-        if (!zs_json_is_array(zs_json_get(node->attributes, lists[i])))
-            continue;
-        if (attributes == NULL)
-            attributes = zs_json_copy(node->attributes);
-        if (zs_healpix_find(hierarchy, node, &healpix))
-            axes.x = healpix.dim;
-        else
-            status = zs_axes_find(hierarchy, node, NULL, NULL, &axes, err);
-        if (status == ZS_OK)
-            status = attributes != NULL ? grow_list(node, axes, shape, lists[i], attributes, err) : zs_fail_memory(err);
-    }
-    if (status == ZS_OK)
-        status = zs_array_update_document(hierarchy, node, shape, NULL, attributes, &fresh, err);
-    zs_json_free(attributes);
-    return status;
 }

@@ -11,7 +11,8 @@
  *     name), color_table (list of [r, g, b, a]), each null where the band has none though the array has one; metadata
  *     (object of strings), metadata_domains (below). Along an only dimension of bands the list may be
  *     shorter than that: who makes an array longer need not know of it;
- *   - `long_name` as a list of names is rioxarray's way to describe bands: read, and written when all bands have one.
+ *   - `long_name` as a list of names is rioxarray's way to describe bands: read, shorter ones too, and written when all
+ *     bands have one.
  */
 #pragma once
 
@@ -165,21 +166,11 @@ enum zs_status zs_bands_write(zs_json *attributes, const struct zs_dtype *dtype,
 /* Removes GDAL's statistics (STATISTICS_MINIMUM ...) from attributes of an array, and the metadata of its bands. */
 void zs_remove_statistics(zs_json *attributes);
 
-/* ---- Lists of a group, and lists that grow The attribute gdal:bands of a group names its arrays in the
- * order of bands, each an object with a `name`, or that name alone ---- */
-
-/* Most slices with an element each in the two lists: together half of the values of a document (ZS_JSON_MAX_VALUES). */
-#define ZS_MOST_LISTED_SLICES ((uint64_t)1 << 20)
+/* ---- The list of a group: its attribute gdal:bands names its arrays in the order of bands, each an object with a
+ * `name`, or that name alone ---- */
 
 /* Position of a name in the list; SIZE_MAX where the list lacks it or is absent. */
 size_t zs_band_list_position(const zs_json *attributes, const char *name);
-
-/* Grows an array to `shape` (no size may shrink; zs_array_update_document()), and in the same change the lists in its
- * attributes with an element for each slice along X and Y (gdal:bands, a list as long_name): new slices get an empty
- * one. Lists of another length stay. ZS_UNSUPPORTED where new slices would lie between others, or a list would exceed
- * ZS_MOST_LISTED_SLICES elements. On failure nothing is changed. */
-enum zs_status zs_array_grow(struct zs_hierarchy *hierarchy, const struct zs_node *node, const uint64_t *shape,
-                             struct zs_error *err);
 
 /* ---- Band properties in JSON, as attributes of an array and members of a band's entry hold them alike. Internal to
  * the room. Functions that return bool give false without memory only, unless they say otherwise ---- */

@@ -30,6 +30,9 @@ const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *hierarchy, const
  * names any (rioxarray finds it, too); NULL where there is none. */
 const struct zs_node *zs_default_mapping_find(struct zs_hierarchy *hierarchy, const struct zs_node *node);
 
+/* Whether that is the array's by itself: no other attribute of the array georeferences it. */
+bool zs_is_implied_mapping(struct zs_hierarchy *hierarchy, const struct zs_node *node);
+
 /* CRS of a grid mapping variable: texts and codes, else its grid_mapping_name and parameters (CF appendix F).
  * `xy_units` are the units of the X coordinate variable (NULL: metre). Released with OSRRelease(). NULL where it is
  * none, or where a parameter is absent that CF demands: *lacks is its name then (untouched otherwise; may be NULL). */

@@ -81,6 +81,14 @@ const struct zs_node *zs_default_mapping_find(struct zs_hierarchy *hierarchy, co
     return found;
 }
 
+bool zs_is_implied_mapping(struct zs_hierarchy *hierarchy, const struct zs_node *node)
+{
+    bool has_none = zs_default_mapping_find(hierarchy, node) != NULL;
+    for (const zs_json *a = zs_json_first(node->attributes); a != NULL && has_none; a = zs_json_next(a))
+        has_none = !zs_is_georef_attribute(zs_json_name(a));
+    return has_none;
+}
+
 /* ---- As a CRS ---- */
 
 /* A PROJ string that grows; too long a one ends as an import that fails. */

@@ -80,8 +80,8 @@ static enum zs_status add_member(struct zs_hierarchy *h, struct raster *r, const
                          .mapping = mapping != NULL ? zs_path_name(mapping->path) : ZS_GRID_MAPPING};
     if (one.group == NULL && node->path[0] != '\0')
         return zs_fail_memory(err);
-    if (mapping == NULL && zs_sibling(h, node, ZS_GRID_MAPPING) != NULL)
-        r->has_own = false; /* of arrays that do not name it either */
+    if (mapping == NULL && zs_sibling(h, node, ZS_GRID_MAPPING) != NULL && !zs_is_implied_mapping(h, node))
+        r->has_own = false;
     if (one.group != NULL)
         r->has_own = r->has_own && !is_elsewhere(mapping, one.group) &&
                      !is_elsewhere(zs_coordinate_find(h, node, axes.y), one.group) &&

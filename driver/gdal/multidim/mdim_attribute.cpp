@@ -84,28 +84,24 @@ static bool areSmall(const struct zs_attribute &a)
 {
     for (size_t i = 0; i < a.count; i++)
     {
-        if (a.integers[i] < INT32_MIN || a.integers[i] > INT32_MAX)
+        if (a.numbers[i].i < INT32_MIN || a.numbers[i].i > INT32_MAX)
             return false;
     }
     return true;
 }
 
+/* The type of numbers as they are in a struct zs_attribute. */
+static GDALDataType numberType(enum zs_attribute_kind kind)
+{
+    return kind == ZS_ATTRIBUTE_DOUBLE ? GDT_Float64 : kind == ZS_ATTRIBUTE_UINT64 ? GDT_UInt64 : GDT_Int64;
+}
+
 static GDALExtendedDataType typeOf(const struct zs_attribute &a)
 {
-    switch (a.kind)
-    {
-        case ZS_ATTRIBUTE_TEXT:
-            break;
-        case ZS_ATTRIBUTE_JSON:
-            return GDALExtendedDataType::CreateString(0, GEDTST_JSON);
-        case ZS_ATTRIBUTE_INT64:
-            return GDALExtendedDataType::Create(areSmall(a) ? GDT_Int32 : GDT_Int64);
-        case ZS_ATTRIBUTE_UINT64:
-            return GDALExtendedDataType::Create(GDT_UInt64);
-        case ZS_ATTRIBUTE_DOUBLE:
-            return GDALExtendedDataType::Create(GDT_Float64);
-    }
-    return GDALExtendedDataType::CreateString();
+    if (a.texts != nullptr)
+        return GDALExtendedDataType::CreateString(0, a.kind == ZS_ATTRIBUTE_JSON ? GEDTST_JSON : GEDTST_NONE);
+    const bool isSmall = a.kind == ZS_ATTRIBUTE_INT64 && areSmall(a);
+    return GDALExtendedDataType::Create(isSmall ? GDT_Int32 : numberType(a.kind));
 }
 
 /* An attribute is a value or a list: one run of values. */
@@ -153,10 +149,8 @@ std::vector<std::shared_ptr<GDALAttribute>> zsMdimAttributes(const std::shared_p
                                                    from->count, true);
         if (from->texts != nullptr)
             a->TakeTexts(std::vector<std::string>(from->texts, from->texts + from->count));
-        else if (from->doubles != nullptr)
-            a->TakeNumbers(from->doubles, GDT_Float64, from->count);
         else
-            a->TakeNumbers(from->integers, from->kind == ZS_ATTRIBUTE_UINT64 ? GDT_UInt64 : GDT_Int64, from->count);
+            a->TakeNumbers(from->numbers, numberType(from->kind), from->count);
         a->SetSelf(a);
         out.push_back(a);
     }
@@ -238,31 +232,21 @@ bool ZSMdimAttribute::WriteValues()
     a.name = GetName().c_str();
     a.is_list = !m_dimensions.empty();
     a.count = count;
-    std::vector<double> doubles;
-    std::vector<int64_t> integers;
+    std::vector<union zs_number> numbers(count + 1);
     const GDALDataType own = m_type.GetNumericDataType();
-    const auto convert = [&](void *values, GDALDataType to) {
-        GDALCopyWords64(m_numbers.data(), own, GDALGetDataTypeSizeBytes(own), values, to, 8,
-                        static_cast<GPtrDiff_t>(count));
-    };
     if (m_type.GetClass() == GEDTC_STRING)
     {
         a.kind = m_type.GetSubType() == GEDTST_JSON ? ZS_ATTRIBUTE_JSON : ZS_ATTRIBUTE_TEXT;
         a.texts = m_pointers.data();
     }
-    else if (GDALDataTypeIsFloating(own))
-    {
-        a.kind = ZS_ATTRIBUTE_DOUBLE;
-        doubles.resize(count + 1);
-        convert(doubles.data(), GDT_Float64);
-        a.doubles = doubles.data();
-    }
     else
     {
-        a.kind = own == GDT_UInt64 ? ZS_ATTRIBUTE_UINT64 : ZS_ATTRIBUTE_INT64;
-        integers.resize(count + 1);
-        convert(integers.data(), own == GDT_UInt64 ? GDT_UInt64 : GDT_Int64);
-        a.integers = integers.data();
+        a.kind = GDALDataTypeIsFloating(own) ? ZS_ATTRIBUTE_DOUBLE
+                 : own == GDT_UInt64         ? ZS_ATTRIBUTE_UINT64
+                                             : ZS_ATTRIBUTE_INT64;
+        a.numbers = numbers.data();
+        GDALCopyWords64(m_numbers.data(), own, GDALGetDataTypeSizeBytes(own), numbers.data(), numberType(a.kind),
+                        sizeof(union zs_number), static_cast<GPtrDiff_t>(count));
     }
     const struct zs_node *node = m_store->Node(*m_handle);
     const auto write = [&](struct zs_hierarchy *hierarchy, struct zs_error *err) {

@@ -354,7 +354,8 @@ bool ZSMdimStore::Resize(const ZSMdimNode &handle, const std::vector<GUInt64> &s
         {
             const struct zs_node *node = nullptr;
             ZS_TRY(zs_hierarchy_node(hierarchy, path.c_str(), &node, e));
-            ZS_TRY(zs_array_grow(hierarchy, node, shape.data(), e));
+            const struct zs_node *fresh;
+            ZS_TRY(zs_array_update_document(hierarchy, node, shape.data(), nullptr, nullptr, &fresh, e));
         }
         return ZS_OK;
     };

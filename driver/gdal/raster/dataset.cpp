@@ -381,7 +381,7 @@ const OGRSpatialReference *ShardedZarrDataset::GetSpatialRef() const
 CPLErr ShardedZarrDataset::SetSpatialRef(const OGRSpatialReference *srs)
 {
     return zsGuard([&] {
-        if (!IsUpdate())
+        if (!IsUpdate() || !georef.HasAxes())
             return GDALPamDataset::SetSpatialRef(srs);
         if (GDALPamDataset::GetSpatialRef() != nullptr)
             GDALPamDataset::SetSpatialRef(nullptr);
@@ -407,7 +407,7 @@ CPLErr ShardedZarrDataset::GetGeoTransform(ZS_GET_GEOTRANSFORM_ARG transform) ZS
 CPLErr ShardedZarrDataset::SetGeoTransform(ZS_SET_GEOTRANSFORM_ARG transform)
 {
     return zsGuard([&] {
-        if (!IsUpdate())
+        if (!IsUpdate() || !georef.HasAxes())
             return GDALPamDataset::SetGeoTransform(transform);
         DeleteGeoTransform();
         double numbers[6];

@@ -216,14 +216,15 @@ CPLErr ZSGeoreferencing::SetGCPs(int count, const GDAL_GCP *list, const OGRSpati
                         zsShown(m_view.store->name).c_str(), ZS_MOST_GCPS, count);
     KeepGCPs(gcps.Get());
     m_changed |= POINTS;
-    if (count == 0 || !Get().has_transform)
+    if (count == 0)
         return CE_None;
-    CPLError(CE_Warning, CPLE_AppDefined,
-             "%s: the geotransform is removed, because there are ground control points now",
-             zsShown(m_view.store->name).c_str());
+    if (Get().has_transform)
+        CPLError(CE_Warning, CPLE_AppDefined,
+                 "%s: the geotransform is removed, because there are ground control points now",
+                 zsShown(m_view.store->name).c_str());
+    m_changed |= m_georef.has_transform ? TRANSFORM : 0;
     m_georef.has_transform = false;
-    m_changed |= TRANSFORM;
-    return CE_None;
+    return m_georef.srs != nullptr ? SetSrs(nullptr) : CE_None; // points have a CRS of their own
 }
 
 enum zs_status ZSGeoreferencing::FlushGCPs(struct zs_error *err)

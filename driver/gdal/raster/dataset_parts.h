@@ -104,6 +104,11 @@ class ZSGeoreferencing
     const struct zs_georef &Get();
     /* Whether X or Y has coordinates that no transform can express. */
     bool HasIrregularAxes();
+    /* False of an array of one dimension: what is set of it is for a side-car file. */
+    bool HasAxes() const
+    {
+        return m_view.IsHealpix() || m_view.Array(0).axes.y >= 0;
+    }
     /* Null removes the CRS. CE_Failure with CPLError emitted. */
     CPLErr SetSrs(const OGRSpatialReference *srs);
     CPLErr SetTransform(const double *transform);
