@@ -7,7 +7,7 @@ from osgeo import gdal
 
 import oracle
 from stores import BIG, array_meta, group_meta, plain_meta, random_values, sharding, transpose
-from support import assert_same, error_of, name_of, open_array, open_ours, read_all
+from support import assert_same, error_of, name_of, open_array, open_ours, read_all, warnings_of
 from writing import UTM, arrays, check_consolidated, copy, created, document, driver, files_of, shards, snapshot, source
 
 RESAMPLINGS = ["NEAREST", "AVERAGE", "RMS", "BILINEAR", "CUBIC", "CUBICSPLINE", "LANCZOS", "GAUSS", "MODE"]
@@ -332,3 +332,21 @@ def test_a_raster_of_one_pixel_gets_no_level(tmp_path):
     dataset = None
     dataset = open_ours(path)
     assert dataset.RasterCount == 1 and dataset.GetRasterBand(1).GetOverviewCount() == 0 and dataset.ReadAsArray().tolist() == [[3]]
+
+
+@pytest.mark.parametrize("then, warns", [("pixels", True), ("nothing", False), ("metadata", False), ("overviews", False), ("one of them", True), ("a level", False), ("remove", False)])
+def test_closing_a_raster_of_which_pixels_were_written_warns_of_old_overviews_once(tmp_path, then, warns):
+    levels = "2,4" if then == "one of them" else "2"
+    copy(tmp_path / "a.zarr", source(np.full((1, 128, 128), 7, "uint8")), CHUNK_SHAPE=32, OVERVIEWS=levels)
+    held = [gdal.Open(str(tmp_path / "a.zarr"), gdal.GA_Update)]
+    if then == "metadata":
+        held[0].SetMetadataItem("a", "b")
+    elif then != "nothing":
+        held[0].GetRasterBand(1).Fill(9)
+    if then in ("overviews", "one of them", "remove"):
+        held[0].BuildOverviews("NEAREST", [] if then == "remove" else [2])
+    if then == "a level":
+        held[0].GetRasterBand(1).GetOverview(0).Fill(9)
+    held[0].FlushCache()
+    messages = warnings_of(held.clear)[1]
+    assert [("gdaladdo" in m and "a.zarr" in m) for m in messages] == [True] * warns

@@ -144,7 +144,7 @@ static enum zs_status write_entries(zs_json *attributes, const zs_json *old, con
         return zs_fail(err, ZS_INVALID,
                        "attribute " ZS_BANDS_ATTRIBUTE ": expected a list of %zu objects, one for each band; what is "
                        "set of single bands is not written over something else", count);
-    if (ok && !stays && old != NULL)
+    if (ok && !stays && zs_json_size(old) > 0)
         zs_json_remove(attributes, ZS_BANDS_ATTRIBUTE);
     return ok ? ZS_OK : zs_fail_memory(err);
 }

@@ -183,6 +183,7 @@ CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vect
         if (!zsMayResample(GetDescription(), Band(b).GetRasterDataType(), ZSNodata(Band(b)), resampling))
             return CE_Failure;
     }
+    const bool wereOld = pixels.areLevelsOld;
     ZSOverlap overlap; // ends when the levels are closed
     overlap.Begin(*m_view.store);
     // The mask's overviews come first: overviews of pixels are made of valid pixels alone.
@@ -193,7 +194,19 @@ CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vect
         result = overviews.MakeOfEach(resampling, factors, progress, progressData, options);
     else
         result = overviews.Make(resampling, factors, progress, progressData, options);
-    return result == CE_None && overlap.End() ? CE_None : CE_Failure;
+    if (result != CE_None || !overlap.End())
+        return CE_Failure;
+    pixels.areLevelsOld = wereOld && overviews.Count() > static_cast<int>(factors.size()); // others stay as they are
+    return CE_None;
+}
+
+/* Warns of overviews that are older than the pixels: a copy makes them unasked, so its later writer may not know. */
+void ShardedZarrDataset::WarnOfOldOverviews()
+{
+    if (pixels.areLevelsOld && !m_role.isMask && !m_role.IsOverview() && overviews.Count() > 0)
+        CPLError(CE_Warning, CPLE_AppDefined,
+                 "%s: pixels were written, and its overviews are as they were before: gdaladdo makes them anew",
+                 zsShown(GetDescription()).c_str());
 }
 
 CPLErr ShardedZarrDataset::RemoveOverviews()
@@ -303,6 +316,8 @@ CPLErr ShardedZarrDataset::FlushChanges(bool atClosing)
         result = MakeLaterOverviews();
     if (!(atClosing && bSuppressOnClose) && Publish(hasLost) != CE_None)
         result = CE_Failure;
+    if (atClosing && result == CE_None)
+        WarnOfOldOverviews();
     return result;
 }
 

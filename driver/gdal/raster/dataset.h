@@ -41,6 +41,7 @@ class ShardedZarrDataset : public GDALPamDataset
     CPLErr Publish(bool hasLost);
     CPLErr CloseParts();
     bool WillMakeOverviews() const;
+    void WarnOfOldOverviews();
     bool HasGCPs() const;
     /* Takes over what AREA_OR_POINT is set to. CE_Failure, with CPLError emitted, for what is neither. */
     CPLErr SetRegistration(const char *value);

@@ -366,6 +366,7 @@ class ZSPixels
 
   public:
     bool isWritten = false;
+    bool areLevelsOld = false; /* pixels were written, and no overviews since */
     bool hasLost = false;      /* pixels could not be written */
     ZSFilterOfFirst firstFilter;
 

@@ -185,7 +185,9 @@ CPLErr ZSPixels::Write(const struct zs_band_window &window, GDALDataType type)
     if (Settle(&window, type) != CE_None)
         return CE_Failure;
     m_isBlank = false;
-    isWritten = true;
+    isWritten = areLevelsOld = true;
+    if (m_dataset.Role().IsOverview())
+        m_dataset.Role().base->pixels.areLevelsOld = false;
     if (m_dataset.Role().masked != nullptr)
         m_dataset.Role().masked->pixels.isWritten = true;
     if (Store(window, type) != CE_None)
