@@ -193,7 +193,7 @@ gdal.GetDriverByName("ShardedZarr").CreateCopy(path + threads, gdal.Open(path + 
 """
 
 
-@pytest.mark.parametrize("shape, chunk", [((16, 64, 64), "1,64,64"), ((1, 1024, 64), "64,64"), ((10, 100, 30), "2,50,30")])
+@pytest.mark.parametrize("shape, chunk", [((64, 512, 512), "1,512,512"), ((1, 32768, 512), "512,512"), ((64, 500, 500), "2,250,500")])
 def test_a_copy_reads_enough_chunks_at_once_for_all_threads(tmp_path, shape, chunk):
     """A chunk is encoded by one thread: where a row of chunks has only one, several rows or bands are taken at once."""
     array, steps = random_values(np.random.default_rng(1), "uint16", shape), []

@@ -7,19 +7,14 @@
 #include <numeric>
 #include <vector>
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "gdal/raster/copied_levels.h"
 #include "gdal/raster/dataset.h"
 
 extern "C"
 {
 #include "base/checked.h"
-#include "base/descriptors.h"
 #include "base/parallel.h"
 #include "raster/pixels.h"
-#include "store/staging.h"
 }
 
 /* ---- What is copied at once ---- */
@@ -27,10 +22,8 @@ extern "C"
 /* Most bytes of two steps: one is read while the other is written. A single step up to this is better than a source
  * that is read more than once. */
 constexpr uint64_t COPY_BYTES = 256 << 20;
-/* Chunks of a step for each thread: one at least, several up to so many bytes, because they end at different times. */
-constexpr uint64_t SEVERAL = 4, SEVERAL_BYTES = 32 << 20;
-/* A row of chunks of more is divided. */
-constexpr uint64_t MANY = 8, MANY_BYTES = 8 << 20;
+/* Chunks of a step for each thread, because they end at different times; of smaller chunks more. */
+constexpr uint64_t SEVERAL = 8, LEAST_BYTES = 8 << 20, SEVERAL_BYTES = 32 << 20;
 
 /* How many bands to take: at least as many as are asked for, in whole chunks. They are all indices of the fast
  * dimensions, some of one dimension, and one of each slower dimension. */
@@ -57,57 +50,70 @@ static uint64_t squareOf(const struct zs_raster_spec &spec, uint64_t item)
     return side;
 }
 
+/* The pixels of whole chunks that hold a block of the source, of `size` pixels in all: no more than `most`, and one
+ * chunk at least. */
+static uint64_t coverBlock(uint64_t block, uint64_t chunk, uint64_t size, uint64_t most)
+{
+    const uint64_t chunks = std::min(zs_ceil_div_u64(block, chunk), most / chunk);
+    return std::min(std::max<uint64_t>(1, chunks) * chunk, size);
+}
+
 ZSCopyStep zsCopyStep(const ZSCopySource &source, const struct zs_raster_spec &spec, int threads)
 {
     const int y = spec.axis_count, x = y + 1;
     const bool areCells = spec.healpix != nullptr;
     const uint64_t square = areCells ? squareOf(spec, source.item) : 0, workers = static_cast<uint64_t>(threads);
-    const uint64_t down = areCells ? square : std::min(spec.chunk[y], source.height);
-    const uint64_t across = areCells ? square : std::min(spec.chunk[x], source.width);
+    const uint64_t down = std::min(areCells ? square : spec.chunk[y], source.height);
+    const uint64_t across = std::min(areCells ? square : spec.chunk[x], source.width);
     uint64_t depth = 1;
     for (int d = 0; d < y; d++)
         depth *= spec.chunk[d];
-    const uint64_t line = source.item * source.width, together = std::max<uint64_t>(1, COPY_BYTES / 2 / (line * down));
-    ZSCopyStep step = {1, down, source.width, 0, true};
+    const auto bytesOf = [&source](uint64_t bands, uint64_t rows, uint64_t columns)
+    { return source.item * bands * rows * columns; };
+
+    // The least: a chunk, or those that hold a block of the source where GDAL's cache would not keep it for the next.
+    ZSCopyStep step = {1, down, across, 0};
+    const uint64_t together = std::max<uint64_t>(1, COPY_BYTES / 2 / bytesOf(1, down, across));
     step.bands = bandsOfStep(spec, source.isPixelInterleaved ? std::min(together, source.bands) : 1, source.bands,
                              step.run);
-    const uint64_t fit = std::max<uint64_t>(1, COPY_BYTES / 2 / (source.item * step.bands * down * across)) * across;
-    if (line * step.bands * down > COPY_BYTES)
-        step.columns = std::min(source.width, fit);
-
-    // Whether a step should have so many rows and bands instead.
-    const auto isBetter = [&](uint64_t rows, uint64_t bands)
+    const uint64_t rowsOfBlocks = std::min(std::max(source.blockRows, down), source.height);
+    if (bytesOf(step.bands, rowsOfBlocks, source.width) > source.cacheBytes / 2)
     {
+        step.columns =
+            coverBlock(source.blockColumns, across, source.width, COPY_BYTES / bytesOf(step.bands, down, 1));
+        step.rows =
+            coverBlock(source.blockRows, down, source.height, COPY_BYTES / bytesOf(step.bands, 1, step.columns));
+    }
+
+    // More columns, then rows, then bands, while there is less than all threads need.
+    const auto isBetter = [&](uint64_t bands, uint64_t rows, uint64_t columns)
+    {
+        const uint64_t bytes = bytesOf(bands, rows, columns);
         const uint64_t chunks = zs_ceil_div_u64(step.rows, down) * zs_ceil_div_u64(step.columns, across) *
                                 zs_ceil_div_u64(step.bands, depth);
-        const uint64_t bytes = source.item * step.columns * rows * bands;
-        return chunks < workers ? bytes <= COPY_BYTES / 2 : chunks < SEVERAL * workers && bytes <= SEVERAL_BYTES;
+        if (chunks < workers)
+            return bytes <= COPY_BYTES / 2;
+        return bytes <= (chunks < SEVERAL * workers ? SEVERAL_BYTES : LEAST_BYTES);
     };
-    while (!areCells && step.rows < source.height && isBetter(step.rows + down, step.bands))
-        step.rows = std::min(step.rows + down, source.height);
-    while (!areCells && step.rows == source.height && step.bands < source.bands)
+    const ZSCopyStep least = step;
+    while (step.columns < source.width && isBetter(step.bands, step.rows, step.columns + least.columns))
+        step.columns = std::min(step.columns + least.columns, source.width);
+    while (step.columns == source.width && step.rows < source.height &&
+           isBetter(step.bands, step.rows + least.rows, step.columns))
+        step.rows = std::min(step.rows + least.rows, source.height);
+    while (step.rows == source.height && step.columns == source.width && step.bands < source.bands)
     {
         uint64_t run;
         const uint64_t more = std::min(bandsOfStep(spec, step.bands + 1, source.bands, run), source.bands);
-        if (more <= step.bands || !isBetter(step.rows, more))
+        if (more <= step.bands || !isBetter(more, step.rows, step.columns))
             break;
         step.bands = more;
         step.run = run;
     }
-
-    const uint64_t blockRows = std::min(source.blockRows, source.height);
-    step.isHeld = line * std::max(blockRows, step.rows) * step.bands <= source.cacheBytes / 2;
-    const uint64_t column = source.item * step.bands * step.rows;
-    const uint64_t most = std::max(MANY_BYTES, MANY * workers * column * across);
-    if (!areCells && step.isHeld && column * step.columns > most)
-    {
-        const uint64_t steps = zs_ceil_div_u64(column * step.columns, most);
-        step.columns = std::min(step.columns, zs_ceil_div_u64(zs_ceil_div_u64(step.columns, across), steps) * across);
-    }
     return step;
 }
 
-/* ---- The scratch file ---- */
+/* ---- The copy ---- */
 
 namespace
 {
@@ -117,108 +123,6 @@ struct Box
     int bands, rows, columns;
 };
 
-/* A file without a name that holds some bands of a source as they are. It is gone with the process, however that
- * ends. */
-class Scratch
-{
-    GDALDataset &m_source;
-    const GDALDataType m_type;
-    int m_file = -1;
-    int m_first = 0; /* the band it begins with, from 0 */
-
-  public:
-    Scratch(GDALDataset &source, GDALDataType type) : m_source(source), m_type(type)
-    {
-    }
-    Scratch(const Scratch &) = delete;
-    Scratch &operator=(const Scratch &) = delete;
-    ~Scratch()
-    {
-        if (m_file >= 0)
-            close(m_file);
-    }
-    bool IsOpen() const
-    {
-        return m_file >= 0;
-    }
-    void Open(const std::string &folder);
-    /* Copies a band of the source into the file, whose first is `first`. False with CPLError emitted. */
-    bool Take(int first, int band);
-    /* Reads a box of these bands, dense. False with CPLError emitted. */
-    bool Read(const Box &box, unsigned char *pixels) const;
-};
-} // namespace
-
-static const char WHAT[] = "scratch file of a copy"; // which has no path
-
-/* Opens it in a directory, or that of temporary files where it is none of a local disk; not where neither works. */
-void Scratch::Open(const std::string &folder)
-{
-    struct stat st;
-    const bool isLocal = stat(folder.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
-    const std::string at = isLocal ? folder : CPLGetConfigOption("CPL_TMPDIR", "/tmp");
-    struct zs_error err;
-    char *path = nullptr;
-    if (zs_temporary_create(at.c_str(), &m_file, &path, &err) == ZS_OK)
-        unlink(path);
-    else
-        CPLDebug("ShardedZarr", "no scratch file: the source is read several times: %s", err.message);
-    free(path);
-}
-
-bool Scratch::Take(int first, int band)
-{
-    constexpr size_t FILL_BYTES = 64 << 20; // that are read at once: whole rows of blocks, one at least
-    m_first = first;
-    const int width = m_source.GetRasterXSize(), height = m_source.GetRasterYSize();
-    const size_t line = static_cast<size_t>(GDALGetDataTypeSizeBytes(m_type)) * static_cast<size_t>(width);
-    int blockWidth, blockHeight;
-    GDALRasterBand *source = m_source.GetRasterBand(band + 1);
-    source->GetBlockSize(&blockWidth, &blockHeight);
-    const auto block = static_cast<size_t>(std::min(blockHeight, height));
-    const auto rows = static_cast<int>(
-        std::min(std::max<size_t>(1, FILL_BYTES / line / block) * block, static_cast<size_t>(height)));
-    std::vector<unsigned char> pixels(line * static_cast<size_t>(rows));
-    const uint64_t plane = uint64_t{line} * static_cast<size_t>(height) * static_cast<size_t>(band - first);
-    for (int y = 0; y < height; y += rows)
-    {
-        const int count = std::min(rows, height - y);
-        struct zs_error err;
-        if (source->RasterIO(GF_Read, 0, y, width, count, pixels.data(), width, count, m_type, 0, 0, nullptr) !=
-            CE_None)
-            return false;
-        if (zs_file_write_at(m_file, WHAT, plane + line * static_cast<size_t>(y), pixels.data(),
-                             line * static_cast<size_t>(count), &err) != ZS_OK)
-            return zsReport(err);
-    }
-    return true;
-}
-
-bool Scratch::Read(const Box &box, unsigned char *pixels) const
-{
-    const auto item = static_cast<size_t>(GDALGetDataTypeSizeBytes(m_type));
-    const auto width = static_cast<size_t>(m_source.GetRasterXSize()),
-               height = static_cast<size_t>(m_source.GetRasterYSize());
-    const int together = box.columns == m_source.GetRasterXSize() ? box.rows : 1; // rows that lie together
-    const size_t run = item * static_cast<size_t>(box.columns) * static_cast<size_t>(together);
-    for (int b = 0; b < box.bands; b++)
-    {
-        for (int row = 0; row < box.rows; row += together, pixels += run)
-        {
-            const size_t line = static_cast<size_t>(box.band - m_first + b) * height + static_cast<size_t>(box.y + row);
-            struct zs_error err;
-            if (zs_file_read_at(m_file, WHAT, item * (line * width + static_cast<size_t>(box.x)), run, pixels, &err) !=
-                ZS_OK)
-                return zsReport(err);
-        }
-    }
-    return true;
-}
-
-/* ---- The copy ---- */
-
-namespace
-{
 /* A box of the source that was read and is not written yet. */
 struct Strip
 {
@@ -236,14 +140,14 @@ class PixelCopy
     PixelCopy(GDALDataset &source, GDALDataType type, const struct zs_raster &raster, ZSCopiedLevels *levels,
               GDALProgressFunc progress, void *progressData)
         : m_source(source), m_type(type), m_raster(raster), m_levels(levels), m_progress(progress),
-          m_progressData(progressData), m_scratch(source, type)
+          m_progressData(progressData)
     {
     }
     ~PixelCopy()
     {
         static_cast<void>(Wait()); // what is being written borrows from this
     }
-    bool Run(const struct zs_raster_spec &spec, int threads, const std::string &folder);
+    bool Run(const struct zs_raster_spec &spec, int threads);
 
   private:
     GDALDataset &m_source;
@@ -253,7 +157,6 @@ class PixelCopy
     const GDALProgressFunc m_progress;
     void *const m_progressData;
     double m_done = 0, m_total = 0; /* in pixels */
-    Scratch m_scratch;
     bool m_fitsTwice = false; /* else a box is read when the one before is written */
     Strip m_strips[2];
     int m_next = 0;
@@ -308,8 +211,6 @@ bool PixelCopy::Read(const Box &box, Strip &s)
     std::iota(s.bands.begin(), s.bands.end(), box.band + 1);
     s.window =
         zsBandWindow(box.x, box.y, box.columns, box.rows, s.pixels.get(), s.bands.data(), box.bands, item, line, plane);
-    if (m_scratch.IsOpen())
-        return m_scratch.Read(box, s.pixels.get());
     return m_source.RasterIO(GF_Read, box.x, box.y, box.columns, box.rows, s.pixels.get(), box.columns, box.rows,
                              m_type, box.bands, s.bands.data(), item, line, plane, nullptr) == CE_None;
 }
@@ -332,37 +233,31 @@ bool PixelCopy::Take(const Box &box)
     return ReportProgress(static_cast<double>(box.rows) * box.columns * box.bands);
 }
 
-bool PixelCopy::Run(const struct zs_raster_spec &spec, int threads, const std::string &folder)
+bool PixelCopy::Run(const struct zs_raster_spec &spec, int threads)
 {
     const int width = m_source.GetRasterXSize(), height = m_source.GetRasterYSize(), bands = m_source.GetRasterCount();
-    const double map = static_cast<double>(width) * height;
     const auto item = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(m_type));
     const char *interleave = m_source.GetMetadataItem("INTERLEAVE", "IMAGE_STRUCTURE");
-    const bool isPixel = interleave != nullptr && EQUAL(interleave, "PIXEL");
     int blockWidth, blockHeight;
     m_source.GetRasterBand(1)->GetBlockSize(&blockWidth, &blockHeight);
-    const ZSCopyStep step = zsCopyStep({static_cast<uint64_t>(width), static_cast<uint64_t>(height),
-                                        static_cast<uint64_t>(bands), item, isPixel, static_cast<uint64_t>(blockHeight),
-                                        static_cast<uint64_t>(GDALGetCacheMax64())},
-                                       spec, threads);
+    const ZSCopySource source = {static_cast<uint64_t>(width),
+                                 static_cast<uint64_t>(height),
+                                 static_cast<uint64_t>(bands),
+                                 item,
+                                 interleave != nullptr && EQUAL(interleave, "PIXEL"),
+                                 static_cast<uint64_t>(std::min(blockWidth, width)),
+                                 static_cast<uint64_t>(std::min(blockHeight, height)),
+                                 static_cast<uint64_t>(GDALGetCacheMax64())};
+    const ZSCopyStep step = zsCopyStep(source, spec, threads);
     const auto rows = static_cast<int>(step.rows), columns = static_cast<int>(step.columns);
     m_fitsTwice = 2 * item * step.bands * step.rows * step.columns <= COPY_BYTES;
     if (m_levels != nullptr)
         m_levels->Reserve(static_cast<int>(step.bands), rows, static_cast<int>(spec.chunk[spec.axis_count]));
-    const int blockRows = std::min(blockHeight, height);
-    const bool isShared = blockRows > rows || (blockRows > 1 && std::min(blockWidth, width) > columns);
-    if (isShared && !isPixel && !step.isHeld)
-        m_scratch.Open(folder);
-    m_total = bands * map * (m_scratch.IsOpen() ? 2 : 1);
+    m_total = static_cast<double>(width) * height * bands;
     Box box = {};
     for (box.band = 0; box.band < bands; box.band += box.bands)
     {
         box.bands = static_cast<int>(std::min(step.bands, step.run - static_cast<uint64_t>(box.band) % step.run));
-        for (int band = box.band; m_scratch.IsOpen() && band < box.band + box.bands; band++)
-        {
-            if (!m_scratch.Take(box.band, band) || !ReportProgress(map))
-                return false;
-        }
         for (box.y = 0; box.y < height; box.y += rows)
         {
             box.rows = std::min(rows, height - box.y);
@@ -378,10 +273,10 @@ bool PixelCopy::Run(const struct zs_raster_spec &spec, int threads, const std::s
 }
 
 bool zsCopyPixels(GDALDataset &source, GDALDataType type, const struct zs_raster &raster,
-                  const struct zs_raster_spec &spec, int threads, const std::string &folder, ZSCopiedLevels *levels,
-                  GDALProgressFunc progress, void *progressData)
+                  const struct zs_raster_spec &spec, int threads, ZSCopiedLevels *levels, GDALProgressFunc progress,
+                  void *progressData)
 {
-    return PixelCopy(source, type, raster, levels, progress, progressData).Run(spec, threads, folder);
+    return PixelCopy(source, type, raster, levels, progress, progressData).Run(spec, threads);
 }
 
 /* ---- Masks ---- */

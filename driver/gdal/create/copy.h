@@ -19,10 +19,10 @@ class ZSCopiedLevels;
 struct ZSCopySource
 {
     uint64_t width, height, bands;
-    uint64_t item;         /* bytes of a pixel in memory */
+    uint64_t item;           /* bytes of a pixel in memory */
     bool isPixelInterleaved; /* reading one band costs as much as reading all */
-    uint64_t blockRows;    /* of the source's blocks */
-    uint64_t cacheBytes;   /* that GDAL keeps of them */
+    uint64_t blockColumns, blockRows;
+    uint64_t cacheBytes;     /* that GDAL keeps of its blocks */
 };
 
 /* What is copied at once: whole chunks, except at the edges. */
@@ -30,27 +30,23 @@ struct ZSCopyStep
 {
     uint64_t bands, rows, columns;
     uint64_t run; /* bands that follow each other in a box of the array: a step ends where they do */
-    bool isHeld;  /* GDAL's cache holds the source's blocks of a row of steps until the last of these is read */
 };
 
-/* Chooses it: a row of chunks, of all bands that lie together in the source or in a chunk. Higher, or of more bands,
- * where that has not enough chunks for all threads; narrower where it has more than they need, unless the source would
- * be decoded again for each step.
+/* Chooses it: a chunk, of all bands that lie together in the source or in a chunk; or as many as hold a block of the
+ * source, which is decoded once then. From there it grows, until all threads have something to do.
  *
  * Example: 4 bands of 2000 x 3000 pixels of two bytes, in chunks of 512 x 512 and one band, with 2 threads. A row of
- * chunks is 4 chunks, 2 MB; each thread shall have 4 chunks of a step, so it becomes {1 band, 1024 rows, 2000 columns}.
- * Of 60000 columns a row of chunks has 118 chunks, 61 MB; 2 threads need 16 of them, 8 MB: {1 band, 512 rows, 7680
- * columns}, 8 steps in a row. */
+ * chunks is 4 chunks, 2 MB; the threads shall have 16, so the step becomes {1 band, 2048 rows, 2000 columns}. Of 60000
+ * columns 16 chunks are 8 MB, {1 band, 512 rows, 8192 columns}. Where a chunk is 64 x 64 pixels of 240 bands, and the
+ * source has blocks of 512 x 512 which GDAL's cache does not hold, it is {240 bands, 512 rows, 512 columns}. */
 ZSCopyStep zsCopyStep(const ZSCopySource &source, const struct zs_raster_spec &spec, int threads);
 
 /* Copies all bands of a source, read as `type`, into the raster: one step is read while the one before is encoded and
- * written. Each block of the source is decoded once: where a step needs only some lines of blocks which GDAL's cache
- * does not hold, bands go whole into a scratch file in `folder` (on a local disk, else in that of temporary files). It
- * is as large as the bands of a step, and has no name. `levels` (null: none) gets all pixels, too. Progress goes from 0
- * to 1. False, with a CPLError, on failure or when the user cancels. */
+ * written. `levels` (null: none) gets all pixels, too. Progress goes from 0 to 1. False, with a CPLError, on failure or
+ * when the user cancels. */
 bool zsCopyPixels(GDALDataset &source, GDALDataType type, const struct zs_raster &raster,
-                  const struct zs_raster_spec &spec, int threads, const std::string &folder, ZSCopiedLevels *levels,
-                  GDALProgressFunc progress, void *progressData);
+                  const struct zs_raster_spec &spec, int threads, ZSCopiedLevels *levels, GDALProgressFunc progress,
+                  void *progressData);
 
 /* Whether all bands of a source have one mask that is neither nodata nor alpha. */
 bool zsHasOneMask(GDALDataset &source);
