@@ -279,13 +279,6 @@ def test_only_what_is_needed_is_asked_for(written, remote):
     assert asked(remote) == [(chunk, chunk_range)]
 
 
-def test_manifests_of_coordinates_come_side_by_side(written, remote):
-    dataset = open_ours("SHARDEDZARR:%s:/v" % remote.vsi("repo.icechunk"))
-    remote.gather(5, lambda method, path, headers: "/manifests/" in path)
-    assert dataset.GetGeoTransform()[0] == -0.125
-    assert remote.most == 5
-
-
 def test_refused_request_of_a_repository_is_an_error_and_not_fill_value(written, remote):
     dataset = open_ours("SHARDEDZARR:%s:/v" % remote.vsi("repo.icechunk"))
     dataset.GetRasterBand(1).ReadAsArray(0, 0, 10, 10)

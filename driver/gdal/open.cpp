@@ -294,9 +294,8 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const 
         store->NoteOpen();
     if (a.dataset != nullptr && isRepository)
     {
-        char **items = zs_icechunk_describe(store->store); // which commit it is, and which others have names
-        a.dataset->GDALMajorObject::SetMetadata(items, "ICECHUNK"); // nothing is to be stored of it
-        zs_names_free(items);
+        // which commit it is, and which others have names: nothing is to be stored of it
+        a.dataset->GDALMajorObject::SetMetadata(zs_icechunk_items(store->store), "ICECHUNK");
     }
     a.isReplaced = a.dataset == nullptr && zs_store_is_replaced(store->store);
     return a;

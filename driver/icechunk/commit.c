@@ -55,15 +55,6 @@ static const struct zs_flat_field status_fields[] = {{0, ZS_FLAT_NUMBER, 1, 0, f
 #define MOST_COMMITS 10000
 #define MAX_REF_BYTES ((size_t)65536)
 
-void zs_icechunk_commit_clear(struct zs_icechunk_commit *commit)
-{
-    free(commit->branch);
-    free(commit->tag);
-    free(commit->branches);
-    free(commit->tags);
-    *commit = (struct zs_icechunk_commit){0};
-}
-
 /* ---- Points in time ---- */
 
 /* Microseconds since 1970 of a time as in ISO 8601, UTC by default. */
@@ -99,15 +90,6 @@ static bool parse_time(const char *text, uint64_t *out)
         return false;
     *out = (uint64_t)(seconds * 1000000 + micro);
     return true;
-}
-
-char *zs_icechunk_time_print(uint64_t time)
-{
-    const time_t seconds = (time_t)(time / 1000000u);
-    struct tm t = {0};
-    (void)gmtime_r(&seconds, &t);
-    return zs_format("%04d-%02d-%02dT%02d:%02d:%02d.%06dZ", t.tm_year + 1900, t.tm_mon + 1, t.tm_mday, t.tm_hour,
-                     t.tm_min, t.tm_sec, (int)(time % 1000000u));
 }
 
 /* ---- What is asked for ---- */
@@ -192,16 +174,6 @@ static enum zs_status parse_selector(const char *wanted, struct selector *select
     if (value[BRANCH] == NULL && value[TAG] == NULL && value[SNAPSHOT] == NULL)
         value[BRANCH] = "main";
     return ZS_OK;
-}
-
-/* `names`: those that there are, with commas between; NULL: not known. */
-static enum zs_status fail_unnamed(enum word what, const char *name, const char *names, struct zs_error *err)
-{
-    const int n = (int)strlen(words[what]) - 1;
-    if (names == NULL || names[0] == '\0')
-        return zs_fail(err, ZS_ARGUMENT, "there is no %.*s \"%.100s\"%s", n, words[what], name,
-                       names != NULL ? "; there is none" : "");
-    return zs_fail(err, ZS_ARGUMENT, "there is no %.*s \"%.100s\"; there are %.300s", n, words[what], name, names);
 }
 
 /* Appends a name to a list with commas between; a NULL list has failed. */
@@ -330,10 +302,7 @@ static enum zs_status find_named(struct history *h, enum word what, const char *
     if (h->info != NULL)
         return find_listed(h, what, name, id, err);
     if (what == SNAPSHOT) {
-        struct zs_cache_entry *entry = NULL; /* cached for opening it */
-        ZS_TRY(zs_icechunk_is_id(name) ? zs_icechunk_file_find(h->files, ZS_ICECHUNK_SNAPSHOT, name, &entry, err)
-                                       : ZS_NOT_FOUND);
-        zs_icechunk_file_release(entry);
+        ZS_TRY(zs_icechunk_is_id(name) ? ZS_OK : ZS_NOT_FOUND); /* whether it is there is seen when it is opened */
         memcpy(id, name, ZS_ICECHUNK_ID_TEXT);
         return ZS_OK;
     }
@@ -426,33 +395,55 @@ static enum zs_status walk_back(struct history *h, const struct selector *select
                    selector->value[AS_OF], most);
 }
 
+/* Fails for a name that is not there, with those that are. ZS_NOT_FOUND: there is no repository. */
+static enum zs_status fail_unnamed(struct history *h, enum word what, const char *name, struct zs_error *err)
+{
+    const int n = (int)strlen(words[what]) - 1;
+    char id[ZS_ICECHUNK_ID_TEXT] = "unknown";
+    const enum zs_status found = find_named(h, BRANCH, "main", id, err);
+    if (found != ZS_OK && h->info == NULL) /* each repository of version 1 has this branch */
+        return found;
+    if (what == SNAPSHOT)
+        return zs_fail(err, ZS_ARGUMENT, "there is no snapshot \"%.100s\"; that of the branch main is %s", name, id);
+    char *names = list_names(h, what);
+    const char *const shown = names == NULL ? "others" : names[0] == '\0' ? "none" : names;
+    (void)zs_fail(err, ZS_ARGUMENT, "there is no %.*s \"%.100s\"; there are %.300s", n, words[what], name, shown);
+    free(names);
+    return ZS_ARGUMENT;
+}
+
+/* Adds an item where there is a value. */
+static enum zs_status add_item(struct zs_icechunk_commit *commit, const char *name, const char *value,
+                               struct zs_error *err)
+{
+    return value != NULL ? zs_names_add(&commit->items, zs_format("%s=%s", name, value), err) : ZS_OK;
+}
+
 static enum zs_status find_commit(struct history *h, const struct selector *selector,
                                   struct zs_icechunk_commit *commit, struct zs_error *err)
 {
     const enum word what = selector->value[SNAPSHOT] != NULL ? SNAPSHOT : selector->value[TAG] != NULL ? TAG : BRANCH;
-    const char *name = selector->value[what];
-    char main_id[ZS_ICECHUNK_ID_TEXT] = "unknown";
-    enum zs_status status = find_named(h, what, name, commit->id, err);
-    if (status == ZS_NOT_FOUND) {
-        commit->id[0] = '\0';
-        if (h->info != NULL && what == BRANCH && h->repo.branches.count == 0 && h->repo.snapshots.count == 0)
-            return ZS_OK; /* nothing was committed */
-        const enum zs_status found = find_named(h, BRANCH, "main", main_id, err);
-        if (found != ZS_OK && h->info == NULL)
-            return found; /* ZS_NOT_FOUND: there is no repository, as each of version 1 has this branch */
-        char *names = what != SNAPSHOT ? list_names(h, what) : NULL;
-        status = what != SNAPSHOT ? fail_unnamed(what, name, names, err)
-                                  : zs_fail(err, ZS_ARGUMENT,
-                                            "there is no snapshot \"%.100s\"; that of the branch main is %s", name,
-                                            main_id);
-        free(names);
+    enum zs_status status = find_named(h, what, selector->value[what], commit->id, err);
+    if (status == ZS_NOT_FOUND && what == BRANCH && h->info != NULL && h->repo.branches.count == 0 &&
+        h->repo.snapshots.count == 0) {
+        commit->id[0] = '\0'; /* nothing was committed */
+        return ZS_OK;
     }
-    if (status == ZS_OK && selector->value[AS_OF] != NULL)
-        status = walk_back(h, selector, commit->id, err);
-    if (status == ZS_OK && (h->info != NULL || !h->files->store->is_remote)) { /* there, listing takes requests */
-        commit->branches = list_names(h, BRANCH);
-        commit->tags = list_names(h, TAG);
-    }
+    if (status == ZS_NOT_FOUND)
+        status = fail_unnamed(h, what, selector->value[what], err);
+    ZS_TRY(status);
+    if (selector->value[AS_OF] != NULL)
+        ZS_TRY(walk_back(h, selector, commit->id, err));
+    ZS_TRY(add_item(commit, "BRANCH", selector->value[BRANCH], err));
+    ZS_TRY(add_item(commit, "TAG", selector->value[TAG], err));
+    if (h->info == NULL && h->files->store->is_remote) /* listing takes requests */
+        return ZS_OK;
+    char *branches = list_names(h, BRANCH), *tags = list_names(h, TAG);
+    status = add_item(commit, "BRANCHES", branches, err);
+    if (status == ZS_OK)
+        status = add_item(commit, "TAGS", tags, err);
+    free(branches);
+    free(tags);
     return status;
 }
 
@@ -474,11 +465,6 @@ enum zs_status zs_icechunk_find(const struct zs_icechunk_files *files, const cha
             status = zs_fail_in(err, status, "%s/" ZS_ICECHUNK_REPOSITORY, root);
     } else if (status == ZS_NOT_FOUND && (status = find_commit(&h, &selector, commit, err)) == ZS_ARGUMENT) {
         status = zs_fail_in(err, status, "%s", root);
-    }
-    for (enum word w = BRANCH; w <= TAG && status == ZS_OK; w++) {
-        char **name = w == BRANCH ? &commit->branch : &commit->tag;
-        if (selector.value[w] != NULL && (*name = zs_strdup(selector.value[w])) == NULL)
-            status = zs_fail_memory(err);
     }
     zs_icechunk_file_free(h.info);
     free(selector.text);

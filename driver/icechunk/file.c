@@ -149,17 +149,11 @@ static enum zs_status check_id(const struct zs_icechunk_file *file, const char *
     return strcmp(found, id) == 0 ? ZS_OK : zs_fail(err, ZS_CORRUPT, "expected the id %s, found %s", id, found);
 }
 
-#define MAX_KEY 48
-static void print_key(enum zs_icechunk_type type, const char *id, char key[MAX_KEY])
+enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
+                                    struct zs_cache_entry **entry, struct zs_error *err)
 {
-    (void)snprintf(key, MAX_KEY, "%s/%s", type == ZS_ICECHUNK_SNAPSHOT ? "snapshots" : "manifests", id);
-}
-
-enum zs_status zs_icechunk_file_find(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
-                                     struct zs_cache_entry **entry, struct zs_error *err)
-{
-    char key[MAX_KEY];
-    print_key(type, id, key);
+    char key[48];
+    (void)snprintf(key, sizeof key, "%s/%s", type == ZS_ICECHUNK_SNAPSHOT ? "snapshots" : "manifests", id);
     const struct zs_cache_key name = {zs_hash(files->space, key, strlen(key)), zs_hash(~files->space, id, strlen(id))};
     bool must_load;
     if ((*entry = zs_cache_get_or_load(cache, name, &must_load)) != NULL)
@@ -172,6 +166,9 @@ enum zs_status zs_icechunk_file_find(const struct zs_icechunk_files *files, enum
             status = zs_icechunk_manifest_check(file, err);
         if (status != ZS_OK)
             status = zs_fail_in(err, status, "%s/%s", files->store->root, key);
+    } else if (status == ZS_NOT_FOUND) {
+        status = zs_fail(err, ZS_CORRUPT, "%s/%s: the repository refers to this object, which is not there",
+                         files->store->root, key);
     }
     if (status == ZS_OK)
         *entry = zs_cache_put(cache, name, file, ZS_CACHE_ENTRY_BYTES + sizeof *file + file->bytes.capacity);
@@ -180,18 +177,6 @@ enum zs_status zs_icechunk_file_find(const struct zs_icechunk_files *files, enum
     zs_cache_abandon(cache, name);
     zs_icechunk_file_free(file);
     return status != ZS_OK ? status : zs_fail_memory(err);
-}
-
-enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
-                                    struct zs_cache_entry **entry, struct zs_error *err)
-{
-    char key[MAX_KEY];
-    print_key(type, id, key);
-    const enum zs_status status = zs_icechunk_file_find(files, type, id, entry, err);
-    return status != ZS_NOT_FOUND
-               ? status
-               : zs_fail(err, ZS_CORRUPT, "%s/%s: the repository refers to this object, which is not there",
-                         files->store->root, key);
 }
 
 const struct zs_icechunk_file *zs_icechunk_file_of(const struct zs_cache_entry *entry)

@@ -27,10 +27,10 @@ enum zs_status zs_icechunk_split(const char *name, char **root, char **commit, s
  * has. On failure *store stays as it is. */
 enum zs_status zs_icechunk_open(struct zs_store **store, const char *commit, struct zs_error *err);
 
-/* Describes the commit of such a store, as a list of NAME=VALUE freed with zs_names_free(): SNAPSHOT, TIME (as
+/* Describes the commit of such a store, which owns the NULL-terminated list of NAME=VALUE: SNAPSHOT, TIME (as
  * 2026-09-01T00:00:00.000000Z), MESSAGE, BRANCH or TAG, and BRANCHES and TAGS, names with commas between, which are
- * absent for a repository of version 1 over a network, where listing takes requests. NULL without memory. */
-char **zs_icechunk_describe(const struct zs_store *store);
+ * absent for a repository of version 1 over a network, where listing takes requests. */
+char **zs_icechunk_items(const struct zs_store *store);
 
 /* Forgets what this process remembers of snapshots and manifests. */
 void zs_icechunk_forget_all(void);

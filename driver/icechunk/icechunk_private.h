@@ -81,10 +81,7 @@ enum zs_status zs_icechunk_file_read(struct zs_store *store, const char *key, en
 void zs_icechunk_file_free(void *file); /* NULL is allowed */
 
 /* Gets a snapshot or manifest by its id, which the file must have too. It is pinned in the process's cache: release it
- * with zs_icechunk_file_release(). ZS_NOT_FOUND where there is none. */
-enum zs_status zs_icechunk_file_find(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
-                                     struct zs_cache_entry **entry, struct zs_error *err);
-/* Like zs_icechunk_file_find(), for an id that a file refers to: its absence is ZS_CORRUPT. */
+ * with zs_icechunk_file_release(). ZS_CORRUPT where there is none. */
 enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
                                     struct zs_cache_entry **entry, struct zs_error *err);
 const struct zs_icechunk_file *zs_icechunk_file_of(const struct zs_cache_entry *entry);
@@ -95,18 +92,13 @@ void zs_icechunk_file_release(struct zs_cache_entry *entry); /* NULL is allowed 
 
 struct zs_icechunk_commit {
     char id[ZS_ICECHUNK_ID_TEXT]; /* "": nothing was committed */
-    char *branch, *tag;           /* by which it was found; NULL where its id was given */
     bool has_info;                /* the repository is of version 2, with one object for its history */
-    char *branches, *tags;        /* names with commas between; NULL where they were not read */
+    struct zs_names items;        /* of zs_icechunk_items(); free items.list with zs_names_free(), also on failure */
 };
 
-/* Finds the commit that stands behind "?" in the name of a store. ZS_NOT_FOUND: there is no repository. Clear *commit
- * also on failure. */
+/* Finds the commit that stands behind "?" in the name of a store. ZS_NOT_FOUND: there is no repository. */
 enum zs_status zs_icechunk_find(const struct zs_icechunk_files *files, const char *wanted,
                                 struct zs_icechunk_commit *commit, struct zs_error *err);
-void zs_icechunk_commit_clear(struct zs_icechunk_commit *commit);
-/* Microseconds since 1970 as "2026-09-01T00:00:00.000000Z". NULL without memory. */
-char *zs_icechunk_time_print(uint64_t time);
 
 /* ---- Snapshots (snapshot.c) ---- */
 
@@ -117,7 +109,6 @@ struct zs_icechunk_node {
     struct zs_flat_vector manifests; /* of an array */
     struct zs_array_meta *keys;      /* how its chunk keys are spelt; read with the first chunk */
     bool is_array;
-    bool is_loaded; /* its manifest and those of coordinates beside it were asked for */
 };
 
 struct zs_icechunk_snapshot {
@@ -135,16 +126,12 @@ void zs_icechunk_snapshot_close(struct zs_icechunk_snapshot *snapshot);
 /* Finds the node whose path is the first n bytes of `path`; NULL when there is none. */
 struct zs_icechunk_node *zs_icechunk_snapshot_node(const struct zs_icechunk_snapshot *snapshot, const char *path,
                                                    size_t n);
-/* Makes the document of the root, with those of all nodes as consolidated metadata. */
-enum zs_status zs_icechunk_snapshot_root(const struct zs_icechunk_snapshot *snapshot, struct zs_buffer *text,
+/* Makes the document of the root, with those of all nodes as consolidated metadata; freed with free(). */
+enum zs_status zs_icechunk_snapshot_root(const struct zs_icechunk_snapshot *snapshot, char **text,
                                          struct zs_error *err);
 /* Finds the id of the manifest with the chunk at a position of `ndim` numbers; NULL for a chunk that is fill value. */
 enum zs_status zs_icechunk_snapshot_find(const struct zs_icechunk_node *array, const uint64_t *index, int ndim,
                                          const unsigned char **id, struct zs_error *err);
-/* The manifests of arrays with at most one dimension in the group of `array`: coordinates, which are read together.
- * Fills ids[most] and returns their number. */
-size_t zs_icechunk_snapshot_coordinates(const struct zs_icechunk_snapshot *snapshot,
-                                        const struct zs_icechunk_node *array, const unsigned char **ids, size_t most);
 
 /* ---- Manifests (manifest.c) ---- */
 

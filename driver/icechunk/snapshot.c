@@ -133,52 +133,39 @@ struct zs_icechunk_node *zs_icechunk_snapshot_node(const struct zs_icechunk_snap
 
 /* ---- The root's document ---- */
 
-static enum zs_status put(struct zs_buffer *text, const void *bytes, size_t n, struct zs_error *err)
+static enum zs_status parse(const struct zs_icechunk_node *node, zs_json **document, struct zs_error *err)
 {
-    return n <= ZS_JSON_MAX_BYTES - text->size
-               ? zs_buffer_append(text, bytes, n, err)
-               : zs_fail(err, ZS_INVALID, "expected documents of at most %zu bytes", ZS_JSON_MAX_BYTES);
+    const enum zs_status status =
+        zs_json_parse((const char *)node->document.data, node->document.count, document, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "/%s%szarr.json", node->path, &"/"[node->path[0] == '\0']);
 }
 
-static enum zs_status put_text(struct zs_buffer *text, const char *piece, struct zs_error *err)
-{
-    return put(text, piece, strlen(piece), err);
-}
-
-/* Puts the document of a node behind its name. */
-static enum zs_status put_node(struct zs_buffer *text, const struct zs_icechunk_node *node, bool is_first,
-                               struct zs_error *err)
-{
-    ZS_TRY(put_text(text, is_first ? "\"" : ",\"", err));
-    for (const char *c = node->path; *c != '\0'; c++) {
-        if (*c == '"' || *c == '\\')
-            ZS_TRY(put_text(text, "\\", err));
-        ZS_TRY(put(text, c, 1, err));
-    }
-    ZS_TRY(put_text(text, "\":", err));
-    return put(text, node->document.data, node->document.count, err);
-}
-
-enum zs_status zs_icechunk_snapshot_root(const struct zs_icechunk_snapshot *snapshot, struct zs_buffer *text,
+enum zs_status zs_icechunk_snapshot_root(const struct zs_icechunk_snapshot *snapshot, char **text,
                                          struct zs_error *err)
 {
     static const char group[] = "{\"zarr_format\":3,\"node_type\":\"group\"}";
     const bool has_root = snapshot->count > 0 && snapshot->nodes[0].path[0] == '\0';
-    const char *root = has_root ? (const char *)snapshot->nodes[0].document.data : group;
-    size_t n = has_root ? snapshot->nodes[0].document.count : strlen(group);
-    if (has_root && snapshot->nodes[0].is_array) /* with nothing below it */
-        return put(text, root, n, err);
-    while (n > 0 && root[n - 1] != '}')
-        n--;
-    if (n == 0)
-        return zs_fail(err, ZS_CORRUPT, "zarr.json: expected a JSON object, found other bytes");
-    ZS_TRY(put(text, root, n - 1, err));
-    /* Of two members of one name the last counts: those of the root's document may be of another commit. */
-    ZS_TRY(put_text(text, ",\"consolidated_metadata\":{\"kind\":\"inline\",\"must_understand\":false,\"metadata\":{",
-                    err));
-    for (size_t i = has_root; i < snapshot->count; i++)
-        ZS_TRY(put_node(text, &snapshot->nodes[i], i == has_root, err));
-    return put_text(text, "}}}", err);
+    zs_json *root = NULL;
+    ZS_TRY(has_root ? parse(&snapshot->nodes[0], &root, err) : zs_json_parse(group, strlen(group), &root, err));
+    enum zs_status status =
+        zs_json_is_object(root) ? ZS_OK : zs_fail_found(err, ZS_CORRUPT, root, "zarr.json: expected an object");
+    if (status == ZS_OK && (!has_root || !snapshot->nodes[0].is_array)) { /* an array has nothing below it */
+        zs_json_remove(root, "consolidated_metadata"); /* those may be of another commit */
+        zs_json *consolidated = zs_json_add_object(root, "consolidated_metadata");
+        (void)zs_json_add_string(consolidated, "kind", "inline");
+        (void)zs_json_add_bool(consolidated, "must_understand", false);
+        zs_json *metadata = zs_json_add_object(consolidated, "metadata");
+        for (size_t i = has_root; i < snapshot->count && status == ZS_OK; i++) {
+            zs_json *document = NULL;
+            status = parse(&snapshot->nodes[i], &document, err);
+            if (status == ZS_OK && zs_json_add(metadata, snapshot->nodes[i].path, document) == NULL)
+                status = zs_fail_memory(err);
+        }
+    }
+    if (status == ZS_OK && (*text = zs_json_print(root)) == NULL)
+        status = zs_fail_memory(err);
+    zs_json_free(root);
+    return status;
 }
 
 /* ---- Manifests ---- */
@@ -212,24 +199,4 @@ enum zs_status zs_icechunk_snapshot_find(const struct zs_icechunk_node *array, c
         *id = is_within ? m.id : NULL;
     }
     return ZS_OK;
-}
-
-size_t zs_icechunk_snapshot_coordinates(const struct zs_icechunk_snapshot *snapshot,
-                                        const struct zs_icechunk_node *array, const unsigned char **ids, size_t most)
-{
-    const size_t n = (size_t)(zs_path_name(array->path) - array->path); /* of the group, with its slash */
-    size_t count = 0;
-    for (size_t i = 0; i < snapshot->count && count < most; i++) {
-        const struct zs_icechunk_node *b = &snapshot->nodes[i];
-        struct manifest m = {0};
-        if (strncmp(array->path, b->path, n) != 0 || strchr(b->path + n, '/') != NULL || b->manifests.count != 1 ||
-            read_manifest(b, 0, &m, NULL) != ZS_OK || m.extents.count > 1)
-            continue;
-        bool is_wanted = true;
-        for (size_t k = 0; k < count; k++)
-            is_wanted = is_wanted && memcmp(ids[k], m.id, ZS_ICECHUNK_ID_BYTES) != 0;
-        if (is_wanted)
-            ids[count++] = m.id;
-    }
-    return count;
 }

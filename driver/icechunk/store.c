@@ -5,38 +5,32 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/map.h"
-#include "base/parallel.h"
 #include "store/vsi.h"
 #include "icechunk/icechunk_private.h"
-
-/* Manifests that a store keeps for itself, whatever the budget of the process: one that is larger would be read again
- * for every chunk. */
-#define KEPT_MANIFESTS 8
-
-/* Manifests of coordinates that are fetched together. */
-#define MOST_COORDINATES 16
 
 struct ice_store {
     struct zs_store base;
     struct zs_icechunk_files files;
     struct zs_icechunk_commit commit;
     struct zs_icechunk_snapshot snapshot;
-    pthread_mutex_t lock; /* of the members below, and of the arrays' keys */
-    struct zs_cache_entry *kept[KEPT_MANIFESTS];
-    size_t next_kept;
+    pthread_mutex_t lock; /* of the member below, and of the arrays' keys */
+    /* The manifest that was used last stays, whatever the budget of the process: one that is larger would be read again
+     * for every chunk. */
+    struct zs_cache_entry *last;
 };
 
 /* A document; or a chunk: bytes in a manifest, or a range of another object. */
 struct ice_object {
     struct zs_object base;
     const unsigned char *bytes; /* NULL: in an object */
-    struct zs_buffer text;      /* of the root's document */
+    char *text;                 /* the root's document */
     struct zs_cache_entry *manifest;
     uint64_t offset;
     char *key; /* in the repository; NULL: bytes */
-    struct zs_object *inner; /* that object, of a remote store only where bytes were read when it was opened */
+    struct zs_object *inner; /* that object */
 };
 
 static struct ice_store *ice_of(const struct zs_store *s)
@@ -82,65 +76,19 @@ static enum zs_status parse_key(struct ice_store *s, const char *key, struct zs_
     return zs_chunk_key_parse((*array)->keys, below, index) ? ZS_OK : fail_absent(s, key, err);
 }
 
-/* Pins a manifest while it is among the last KEPT_MANIFESTS that were used. */
-static void keep(struct ice_store *s, struct zs_cache_entry *entry)
-{
-    struct zs_cache_entry *older = NULL;
-    size_t i = 0;
-    (void)pthread_mutex_lock(&s->lock);
-    while (i < KEPT_MANIFESTS && s->kept[i] != entry)
-        i++;
-    if (i == KEPT_MANIFESTS) {
-        zs_icechunk_file_pin(entry);
-        older = s->kept[s->next_kept];
-        s->kept[s->next_kept] = entry;
-        s->next_kept = (s->next_kept + 1) % KEPT_MANIFESTS;
-    }
-    (void)pthread_mutex_unlock(&s->lock);
-    zs_icechunk_file_release(older);
-}
-
 static enum zs_status get_manifest(struct ice_store *s, const unsigned char *id, struct zs_cache_entry **entry,
                                    struct zs_error *err)
 {
     char text[ZS_ICECHUNK_ID_TEXT];
     zs_icechunk_id_print(id, text);
     ZS_TRY(zs_icechunk_file_get(&s->files, ZS_ICECHUNK_MANIFEST, text, entry, err));
-    keep(s, *entry);
-    return ZS_OK;
-}
-
-struct manifest_load {
-    struct ice_store *s;
-    const unsigned char *ids[MOST_COORDINATES];
-};
-
-/* Ignores failures: a later request for the manifest reports them. */
-static enum zs_status load_one(void *ctx, size_t item, struct zs_error *err)
-{
-    const struct manifest_load *l = ctx;
-    struct zs_cache_entry *entry;
-    if (get_manifest(l->s, l->ids[item], &entry, err) == ZS_OK)
-        zs_icechunk_file_release(entry);
-    return ZS_OK;
-}
-
-/* Fetches, over a network, the manifests of a group's coordinates side by side when one is first read: the others are
- * read next. */
-static void load_coordinates(struct ice_store *s, struct zs_icechunk_node *array)
-{
-    struct manifest_load l = {.s = s};
-    if (!s->base.is_remote || array->keys->ndim > 1)
-        return;
     (void)pthread_mutex_lock(&s->lock);
-    const bool is_first = !array->is_loaded;
-    array->is_loaded = true;
+    struct zs_cache_entry *before = s->last;
+    zs_icechunk_file_pin(*entry);
+    s->last = *entry;
     (void)pthread_mutex_unlock(&s->lock);
-    if (!is_first)
-        return;
-    const size_t n = zs_icechunk_snapshot_coordinates(&s->snapshot, array, l.ids, MOST_COORDINATES);
-    if (n > 1)
-        (void)!zs_parallel_for(MOST_COORDINATES, n, load_one, &l, NULL);
+    zs_icechunk_file_release(before);
+    return ZS_OK;
 }
 
 /* Finds where the chunk of a key lies. *manifest is pinned, *ref points into it. ZS_NOT_FOUND: there is no reference,
@@ -159,7 +107,6 @@ static enum zs_status find_chunk(struct ice_store *s, const char *key, struct zs
         return zs_fail_in(err, status, "%s/snapshots/%s", s->base.root, s->commit.id);
     if (id == NULL)
         return fail_absent(s, key, err);
-    load_coordinates(s, a);
     ZS_TRY(get_manifest(s, id, manifest, err));
     status = zs_icechunk_manifest_find(zs_icechunk_file_of(*manifest), a->id, index, a->keys->ndim, &is_there, ref,
                                        err);
@@ -175,7 +122,7 @@ static void ice_close(struct zs_object *object)
 {
     struct ice_object *o = (struct ice_object *)object;
     zs_object_close(o->inner);
-    zs_buffer_free(&o->text);
+    free(o->text);
     zs_icechunk_file_release(o->manifest);
     free(o->key);
     free(o);
@@ -230,9 +177,11 @@ static enum zs_status set_object(struct ice_store *s, struct ice_object *o, cons
 {
     const size_t n = strlen(key), m = strlen("/zarr.json");
     if (strcmp(key, "zarr.json") == 0) {
-        ZS_TRY(zs_icechunk_snapshot_root(&s->snapshot, &o->text, err));
-        o->bytes = o->text.data;
-        o->base.size = o->text.size;
+        const enum zs_status status = zs_icechunk_snapshot_root(&s->snapshot, &o->text, err);
+        if (status != ZS_OK)
+            return zs_fail_in(err, status, "%s/snapshots/%s", s->base.root, s->commit.id);
+        o->bytes = (const unsigned char *)o->text;
+        o->base.size = strlen(o->text);
         return ZS_OK;
     }
     const struct zs_icechunk_node *node =
@@ -259,31 +208,16 @@ static enum zs_status make_object(struct zs_store *store, const char *key, struc
     return status;
 }
 
-/* Opens the object that a chunk lies in, with what is read first: one request for both. What is the end of the whole
- * object is remembered by its store, as the indexes of shards are. */
+/* Opens the object that a chunk lies in. Where the chunk is all of it, what is read first comes in the same request,
+ * and the inner store remembers its end as that of a shard. */
 static enum zs_status open_inner(struct ice_object *o, struct zs_first_read *first, struct zs_error *err)
 {
-    struct zs_store *inner = o->base.store->inner;
-    struct zs_first_read read = *first;
-    const bool is_end = read.kind == ZS_READ_HEAD || read.kind == ZS_READ_TAIL;
-    if (is_end && read.n <= o->base.size) {
-        if (o->offset == 0) {
-            ZS_TRY(zs_object_open_first(inner, o->key, &read, &o->inner, err));
-            first->is_read = zs_object_size(o->inner) == o->base.size; /* it has nothing else */
-            return ZS_OK;
-        }
-        read.offset = read.kind == ZS_READ_TAIL ? o->base.size - read.n : 0;
-        read.kind = ZS_READ_RANGE;
-    }
-    if (read.kind == ZS_READ_ALL && o->base.size <= read.n) {
-        ZS_TRY(zs_buffer_reset(read.all, (size_t)o->base.size, err));
-        read = (struct zs_first_read){.kind = ZS_READ_RANGE, .n = (size_t)o->base.size, .data = read.all->data};
-        first->all->size = read.n;
-    }
-    if (read.kind != ZS_READ_RANGE)
-        return o->base.store->is_remote ? ZS_OK : zs_object_open(inner, o->key, &o->inner, err);
-    first->is_read = true;
-    return zs_object_open_range(inner, o->key, o->offset + read.offset, read.n, read.data, &o->inner, err);
+    struct zs_first_read read = {.kind = ZS_READ_NONE};
+    if (o->offset == 0)
+        read = *first;
+    ZS_TRY(zs_object_open_first(o->base.store->inner, o->key, &read, &o->inner, err));
+    first->is_read = read.is_read && zs_object_size(o->inner) == o->base.size;
+    return ZS_OK;
 }
 
 static enum zs_status ice_open(struct zs_store *store, const char *key, struct zs_first_read *first,
@@ -304,16 +238,11 @@ static enum zs_status ice_open(struct zs_store *store, const char *key, struct z
 static enum zs_status ice_read(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err)
 {
     struct ice_object *o = (struct ice_object *)object;
-    enum zs_status status = ZS_OK;
     if (o->key == NULL) {
         memcpy(data, o->bytes + offset, n);
-    } else if (o->inner != NULL) {
-        status = zs_object_read(o->inner, o->offset + offset, n, data, err);
-    } else {
-        struct zs_object *inner = NULL;
-        status = zs_object_open_range(object->store->inner, o->key, o->offset + offset, n, data, &inner, err);
-        zs_object_close(inner);
+        return ZS_OK;
     }
+    const enum zs_status status = zs_object_read(o->inner, o->offset + offset, n, data, err);
     return status == ZS_OK ? ZS_OK : fail_in_object(o, status, err);
 }
 
@@ -327,24 +256,12 @@ static enum zs_status ice_list(struct zs_store *store, const char *prefix, char 
                    prefix);
 }
 
-/* Forgets the first and last bytes of a chunk, which were found broken. */
-static void ice_forget(struct zs_store *store, const char *key)
-{
-    struct ice_object *o;
-    if (!store->is_remote || make_object(store, key, &o, NULL) != ZS_OK)
-        return;
-    if (o->key != NULL)
-        zs_store_forget(store->inner, o->key);
-    ice_close(&o->base);
-}
-
 /* Frees everything but the store that it stands before. */
 static void release(struct ice_store *s)
 {
-    for (size_t i = 0; i < KEPT_MANIFESTS; i++)
-        zs_icechunk_file_release(s->kept[i]);
+    zs_icechunk_file_release(s->last);
     zs_icechunk_snapshot_close(&s->snapshot);
-    zs_icechunk_commit_clear(&s->commit);
+    zs_names_free(s->commit.items.list);
     (void)pthread_mutex_destroy(&s->lock);
     free(s->base.root);
     free(s);
@@ -361,26 +278,31 @@ static const struct zs_store_ops ops = {.open = ice_open,
                                         .read = ice_read,
                                         .close = ice_close,
                                         .list = ice_list,
-                                        .free = ice_free,
-                                        .forget = ice_forget};
+                                        .free = ice_free};
 
-char **zs_icechunk_describe(const struct zs_store *store)
+/* Adds what the snapshot says to the items of its commit. */
+static enum zs_status describe(struct ice_store *s, struct zs_error *err)
 {
-    const struct ice_store *s = ice_of(store);
-    const struct zs_icechunk_commit *c = &s->commit;
-    char *time = s->snapshot.file != NULL ? zs_icechunk_time_print(s->snapshot.flushed_at) : NULL,
-         *message = zs_icechunk_text(&s->snapshot.message);
-    const char *const items[][2] = {{"SNAPSHOT", c->id}, {"TIME", time}, {"MESSAGE", message}, {"BRANCH", c->branch},
-                                    {"TAG", c->tag}, {"BRANCHES", c->branches}, {"TAGS", c->tags}};
-    struct zs_names names = {0};
-    enum zs_status status = ZS_OK;
-    for (size_t i = 0; i < sizeof items / sizeof items[0] && status == ZS_OK; i++)
-        if (items[i][1] != NULL)
-            status = zs_names_add(&names, zs_format("%s=%s", items[i][0], items[i][1]), NULL);
-    free(time);
+    struct zs_names *items = &s->commit.items;
+    const time_t seconds = (time_t)(s->snapshot.flushed_at / 1000000u);
+    struct tm t = {0};
+    if (s->snapshot.file == NULL)
+        return ZS_OK;
+    (void)gmtime_r(&seconds, &t);
+    ZS_TRY(zs_names_add(items, zs_format("SNAPSHOT=%s", s->commit.id), err));
+    ZS_TRY(zs_names_add(items, zs_format("TIME=%04d-%02d-%02dT%02d:%02d:%02d.%06dZ", t.tm_year + 1900, t.tm_mon + 1,
+                                         t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec,
+                                         (int)(s->snapshot.flushed_at % 1000000u)), err));
+    char *message = zs_icechunk_text(&s->snapshot.message);
+    const enum zs_status status =
+        message != NULL ? zs_names_add(items, zs_format("MESSAGE=%s", message), err) : ZS_OK;
     free(message);
-    char **list = NULL;
-    return zs_names_finish(&names, status, &list, NULL) == ZS_OK ? list : NULL;
+    return status;
+}
+
+char **zs_icechunk_items(const struct zs_store *store)
+{
+    return ice_of(store)->commit.items.list;
 }
 
 enum zs_status zs_icechunk_open(struct zs_store **store, const char *commit, struct zs_error *err)
@@ -400,6 +322,8 @@ enum zs_status zs_icechunk_open(struct zs_store **store, const char *commit, str
         status = zs_icechunk_find(&s->files, commit, &s->commit, err);
     if (status == ZS_OK)
         status = zs_icechunk_snapshot_open(&s->files, s->commit.id, &s->snapshot, err);
+    if (status == ZS_OK)
+        status = describe(s, err);
     if (status != ZS_OK) {
         release(s);
         return status;
