@@ -16,7 +16,7 @@ static enum zs_status check_stored(const struct zs_shard_writer *writer, bool *i
     uint64_t alive = writer->temp_size + root.level->index_size, offset, size = 0;
     for (uint64_t i = 0; i < index->count; i++) {
         bool is_empty;
-        if (zs_shard_is_changed(writer, i * root.each, root.each))
+        if (zs_shard_put_count(writer, i * root.each, root.each) > 0)
             continue;
         const enum zs_status status = zs_shard_index_entry(root.level, index, i, &is_empty, &offset, &size, err);
         if (status != ZS_OK)
@@ -37,7 +37,7 @@ static enum zs_status append_chunks(struct zs_shard_writer *writer, struct zs_si
     enum zs_status status = numbers != NULL ? zs_chunk_order_list(root.level, writer->order, numbers, err)
                                             : zs_fail_memory(err);
     for (uint64_t i = 0; i < index->count && status == ZS_OK; i++) {
-        if (!zs_shard_is_changed(writer, numbers[i] * root.each, root.each))
+        if (zs_shard_put_count(writer, numbers[i] * root.each, root.each) == 0)
             continue;
         const uint64_t at = sink->size;
         bool is_empty = false;
@@ -57,7 +57,7 @@ static enum zs_status append(struct zs_shard_writer *writer, struct zs_file *fil
         ZS_TRY(zs_file_truncate(file, sink.size, err));
     ZS_TRY(append_chunks(writer, &sink, index, err));
     ZS_TRY(zs_file_flush(file, err));
-    ZS_TRY(zs_sink_write_index(&sink, writer->level, index, 0, err));
+    ZS_TRY(zs_sink_write_index(&sink, writer->level, index, err));
     return zs_file_flush(file, err);
 }
 
@@ -68,7 +68,7 @@ static enum zs_status undo(const struct zs_shard_writer *writer, struct zs_file 
     struct zs_error ignored;
     struct zs_sink sink = {.file = file};
     if (writer->level->index_at_start)
-        ZS_TRY(zs_sink_write_index(&sink, writer->level, index, 0, &ignored));
+        ZS_TRY(zs_sink_write_index(&sink, writer->level, index, &ignored));
     ZS_TRY(zs_file_truncate(file, index->shard_size, &ignored));
     return zs_file_flush(file, &ignored);
 }

@@ -51,12 +51,12 @@ enum zs_status zs_sink_reserve_index(struct zs_sink *sink, const struct zs_level
 }
 
 enum zs_status zs_sink_write_index(struct zs_sink *sink, const struct zs_level *level,
-                                   const struct zs_shard_index *index, uint64_t start, struct zs_error *err)
+                                   const struct zs_shard_index *index, struct zs_error *err)
 {
     void *bytes = malloc((size_t)level->index_size);
     ZS_TRY_MEMORY(bytes, err);
     zs_shard_index_encode(level, index, bytes);
-    const enum zs_status status = level->index_at_start ? sink_patch(sink, start, bytes, (size_t)level->index_size, err)
+    const enum zs_status status = level->index_at_start ? sink_patch(sink, 0, bytes, (size_t)level->index_size, err)
                                                         : sink_write(sink, bytes, (size_t)level->index_size, err);
     free(bytes);
     return status;
@@ -82,53 +82,34 @@ static enum zs_status open_inner(const struct zs_shard_writer *writer, const str
     bool is_absent;
     *inner = (struct zs_changed_shard){shard->level + 1, shard->first + number * shard->each,
                                        shard->each / shard->level[1].inner_count, stored};
-    if (memchr(writer->is_put + inner->first, 0, (size_t)shard->each) == NULL) /* nothing stored is needed */
+    if (zs_shard_put_count(writer, inner->first, shard->each) == shard->each) /* nothing stored is needed */
         return ZS_OK;
     ZS_TRY(find_stored(writer, shard, number, &is_absent, &source, err));
     const enum zs_status status = is_absent ? ZS_OK : zs_stored_shard_open(inner->level, &source, stored, err);
     return status == ZS_OK ? ZS_OK : zs_fail_in_shard(writer, status, err);
 }
 
-/* Whether all chunks of a shard will be empty. */
-static enum zs_status is_all_empty(const struct zs_shard_writer *writer, const struct zs_changed_shard *shard,
-                                   bool *all_empty, struct zs_error *err)
-{
-    *all_empty = true;
-    for (uint64_t i = 0; i < shard->level->inner_count && *all_empty; i++) {
-        const uint64_t first = shard->first + i * shard->each;
-        struct zs_stored_shard stored = {0};
-        struct zs_changed_shard inner;
-        struct zs_source source;
-        enum zs_status status = ZS_OK;
-        if (!zs_shard_is_changed(writer, first, shard->each)) {
-            status = find_stored(writer, shard, i, all_empty, &source, err);
-        } else if (shard->level[1].is_shard) {
-            status = open_inner(writer, shard, i, &stored, &inner, err);
-            if (status == ZS_OK)
-                status = is_all_empty(writer, &inner, all_empty, err);
-        } else {
-            *all_empty = writer->entries[2 * first] == ZS_INDEX_EMPTY;
-        }
-        zs_stored_shard_clear(&stored);
-        ZS_TRY(status);
-    }
-    return ZS_OK;
-}
-
-/* Whether temp is the shard but for its index: no chunk comes from elsewhere, no bytes are wasted, all are in the
+/* Finds whether temp is the shard but for its index: no chunk comes from elsewhere, no bytes are wasted, all are in the
  * wanted order. */
-static bool temp_is_final(const struct zs_shard_writer *writer, const uint64_t *numbers)
+static enum zs_status check_temp(const struct zs_shard_writer *writer, bool *is_final, struct zs_error *err)
 {
     const struct zs_level *level = writer->level;
-    if (writer->replaced != 0 || writer->is_broken || level[1].is_shard || level->bytes_codec_count > 0)
-        return false;
     const struct zs_shard_index *base = writer->stored.index;
+    *is_final = false;
+    if (writer->temp == NULL || writer->replaced != 0 || writer->is_broken || level[1].is_shard ||
+        level->bytes_codec_count > 0)
+        return ZS_OK;
     for (uint64_t i = 0; base != NULL && !base->is_absent && i < level->inner_count; i++) {
         const uint64_t *entry = &base->entries[2 * i];
-        if (writer->is_put[i] == 0 && (entry[0] != ZS_INDEX_EMPTY || entry[1] != ZS_INDEX_EMPTY))
-            return false;
+        if (!zs_shard_writer_has(writer, i) && (entry[0] != ZS_INDEX_EMPTY || entry[1] != ZS_INDEX_EMPTY))
+            return ZS_OK;
     }
-    return zs_chunks_lie_in(writer->entries, numbers, level->inner_count);
+    uint64_t *numbers = zs_calloc((size_t)level->inner_count, sizeof *numbers);
+    ZS_TRY_MEMORY(numbers, err);
+    const enum zs_status status = zs_chunk_order_list(level, writer->order, numbers, err);
+    *is_final = status == ZS_OK && zs_chunks_lie_in(writer->entries, numbers, level->inner_count);
+    free(numbers);
+    return status;
 }
 
 /* Sets whether so much of a remote object is copied that it is fetched in large pieces. */
@@ -141,7 +122,7 @@ static void plan_ahead(struct zs_shard_writer *writer)
     writer->ahead.size = 0;
     writer->ahead_from = 0;
     for (uint64_t i = 0; index != NULL && i < index->count && copied < size; i++)
-        if (!zs_shard_is_changed(writer, i * root.each, root.each) && index->entries[2 * i] != ZS_INDEX_EMPTY)
+        if (zs_shard_put_count(writer, i * root.each, root.each) == 0 && index->entries[2 * i] != ZS_INDEX_EMPTY)
             copied += zs_min_u64(index->entries[2 * i + 1], size);
     writer->reads_ahead = size > 0 && writer->object->store->is_remote && writer->level->bytes_codec_count == 0 &&
                           copied >= size / COPIED_SHARE;
@@ -206,32 +187,29 @@ enum zs_status zs_build_from_temp(struct zs_shard_writer *writer, uint64_t offse
 }
 
 static enum zs_status build(struct zs_shard_writer *writer, const struct zs_changed_shard *shard, struct zs_sink *sink,
-                            struct zs_error *err);
+                            bool *is_empty, struct zs_error *err);
 
-/* Writes a shard that is encoded as a whole. */
-static enum zs_status build_encoded(struct zs_shard_writer *writer, const struct zs_changed_shard *shard,
-                                    struct zs_sink *sink, struct zs_error *err)
+/* Like build(), in memory: a shard in another one, or one that is encoded as a whole. Nothing is written of an empty
+ * one, unless it must_exist. */
+static enum zs_status build_in_memory(struct zs_shard_writer *writer, const struct zs_changed_shard *shard,
+                                      bool must_exist, struct zs_sink *sink, bool *is_empty, struct zs_error *err)
 {
+    const struct zs_level *level = shard->level;
     struct zs_buffer plain = {0};
     struct zs_sink memory = {.memory = &plain};
     struct zs_scratch *scratch = zs_scratch_acquire();
     const void *encoded;
     size_t n;
-    enum zs_status status = scratch != NULL ? build(writer, shard, &memory, err) : zs_fail_memory(err);
-    if (status == ZS_OK)
-        status = zs_bytes_encode(shard->level->bytes_codecs, shard->level->bytes_codec_count, scratch, plain.data,
-                                 plain.size, &encoded, &n, err);
-    if (status == ZS_OK)
+    enum zs_status status = scratch != NULL ? build(writer, shard, &memory, is_empty, err) : zs_fail_memory(err);
+    const bool is_written = status == ZS_OK && (must_exist || !*is_empty);
+    if (is_written)
+        status = zs_bytes_encode(level->bytes_codecs, level->bytes_codec_count, scratch, plain.data, plain.size,
+                                 &encoded, &n, err);
+    if (is_written && status == ZS_OK)
         status = sink_write(sink, encoded, n, err);
     zs_scratch_release(scratch);
     zs_buffer_free(&plain);
     return status;
-}
-
-static enum zs_status build_any(struct zs_shard_writer *writer, const struct zs_changed_shard *shard,
-                                struct zs_sink *sink, struct zs_error *err)
-{
-    return (shard->level->bytes_codec_count > 0 ? build_encoded : build)(writer, shard, sink, err);
 }
 
 enum zs_status zs_build_chunk(struct zs_shard_writer *writer, const struct zs_changed_shard *shard, uint64_t number,
@@ -241,7 +219,7 @@ enum zs_status zs_build_chunk(struct zs_shard_writer *writer, const struct zs_ch
     struct zs_stored_shard stored = {0};
     struct zs_changed_shard inner;
     struct zs_source source;
-    if (!zs_shard_is_changed(writer, first, shard->each)) {
+    if (zs_shard_put_count(writer, first, shard->each) == 0) {
         ZS_TRY(find_stored(writer, shard, number, is_empty, &source, err));
         return *is_empty ? ZS_OK : copy_bytes(writer, &source, 0, source.size, sink, err);
     }
@@ -252,34 +230,33 @@ enum zs_status zs_build_chunk(struct zs_shard_writer *writer, const struct zs_ch
     }
     enum zs_status status = open_inner(writer, shard, number, &stored, &inner, err);
     if (status == ZS_OK)
-        status = is_all_empty(writer, &inner, is_empty, err);
-    if (status == ZS_OK && !*is_empty)
-        status = build_any(writer, &inner, sink, err);
+        status = build_in_memory(writer, &inner, false, sink, is_empty, err);
     zs_stored_shard_clear(&stored);
     return status;
 }
 
-/* Writes a shard, its chunks in the wanted order, before its own bytes codecs. */
+/* Writes a shard, its chunks in the wanted order, before its own bytes codecs. *is_empty: none of them has bytes. */
 static enum zs_status build(struct zs_shard_writer *writer, const struct zs_changed_shard *shard, struct zs_sink *sink,
-                            struct zs_error *err)
+                            bool *is_empty, struct zs_error *err)
 {
     const struct zs_level *level = shard->level;
-    const uint64_t start = sink->size;
     uint64_t *numbers = zs_calloc((size_t)level->inner_count, sizeof *numbers);
     struct zs_shard_index *index = zs_shard_index_alloc(level);
     enum zs_status status = numbers != NULL && index != NULL ? ZS_OK : zs_fail_memory(err);
+    *is_empty = true;
     if (status == ZS_OK)
         status = zs_chunk_order_list(level, writer->order, numbers, err);
     if (status == ZS_OK && level->index_at_start)
         status = zs_sink_reserve_index(sink, level, err);
     for (uint64_t i = 0; i < level->inner_count && status == ZS_OK; i++) {
         const uint64_t at = sink->size;
-        bool is_empty = false;
-        status = zs_build_chunk(writer, shard, numbers[i], &is_empty, sink, err);
-        zs_shard_index_set(index, numbers[i], is_empty, at - start, sink->size - at);
+        bool is_chunk_empty = false;
+        status = zs_build_chunk(writer, shard, numbers[i], &is_chunk_empty, sink, err);
+        zs_shard_index_set(index, numbers[i], is_chunk_empty, at, sink->size - at);
+        *is_empty = *is_empty && is_chunk_empty;
     }
     if (status == ZS_OK)
-        status = zs_sink_write_index(sink, level, index, start, err);
+        status = zs_sink_write_index(sink, level, index, err);
     free(index);
     free(numbers);
     return status;
@@ -295,20 +272,27 @@ static enum zs_status expect_stored(const struct zs_shard_writer *writer, struct
     return etag != NULL ? zs_writer_expect(*out, writer->store, etag, err) : ZS_OK;
 }
 
+/* Replaces the object by one that is built from all chunks, or removes it when none of them has bytes. A removal cannot
+ * expect anything: then a shard of empty chunks is put instead. */
 static enum zs_status publish_copy(struct zs_shard_writer *writer, struct zs_error *err)
 {
-    struct zs_sink sink = {0};
-    ZS_TRY(zs_store_create(writer->store, writer->key, &sink.out, err));
     const struct zs_changed_shard root = zs_shard_root(writer);
+    const bool must_exist = writer->expects && writer->object != NULL;
+    struct zs_sink sink = {0};
+    bool is_empty;
+    ZS_TRY(zs_store_create(writer->store, writer->key, &sink.out, err));
     plan_ahead(writer);
-    enum zs_status status = build_any(writer, &root, &sink, err);
+    enum zs_status status = root.level->bytes_codec_count > 0
+                                ? build_in_memory(writer, &root, must_exist, &sink, &is_empty, err)
+                                : build(writer, &root, &sink, &is_empty, err);
     zs_buffer_free(&writer->ahead);
-    if (status == ZS_OK)
+    const bool is_put = status == ZS_OK && (must_exist || !is_empty);
+    if (is_put)
         status = expect_stored(writer, &sink.out, err);
-    if (status == ZS_OK)
+    if (is_put && status == ZS_OK)
         return zs_writer_commit(sink.out, err);
     zs_writer_abort(sink.out);
-    return status;
+    return status != ZS_OK || writer->expects ? status : zs_store_remove(writer->store, writer->key, err);
 }
 
 static enum zs_status publish_temp(struct zs_shard_writer *writer, struct zs_error *err)
@@ -316,8 +300,10 @@ static enum zs_status publish_temp(struct zs_shard_writer *writer, struct zs_err
     struct zs_sink sink = {.out = writer->temp, .size = writer->temp_size};
     struct zs_shard_index *index = zs_shard_index_alloc(writer->level);
     ZS_TRY_MEMORY(index, err);
-    memcpy(index->entries, writer->entries, 16 * (size_t)index->count);
-    const enum zs_status status = zs_sink_write_index(&sink, writer->level, index, 0, err);
+    for (uint64_t i = 0; i < index->count; i++)
+        zs_shard_index_set(index, i, writer->entries[2 * i] == ZS_INDEX_EMPTY, writer->entries[2 * i],
+                           writer->entries[2 * i + 1]);
+    const enum zs_status status = zs_sink_write_index(&sink, writer->level, index, err);
     free(index);
     writer->is_broken = true; /* if this fails, no chunk can be put behind the index */
     ZS_TRY(status);
@@ -338,23 +324,11 @@ static enum zs_status publish_temp(struct zs_shard_writer *writer, struct zs_err
 /* Replaces the object by a new one. */
 static enum zs_status publish_anew(struct zs_shard_writer *writer, struct zs_error *err)
 {
-    const struct zs_changed_shard root = zs_shard_root(writer);
-    bool all_empty;
-    ZS_TRY(is_all_empty(writer, &root, &all_empty, err));
-    if (all_empty && !writer->expects)
-        return zs_store_remove(writer->store, writer->key, err);
-    if (all_empty && writer->object == NULL)
-        return ZS_OK;
-    /* A removal cannot expect anything: a shard of empty chunks is put instead. */
-    const struct zs_level *level = writer->level;
-    uint64_t *numbers = zs_calloc((size_t)level->inner_count, sizeof *numbers);
-    ZS_TRY_MEMORY(numbers, err);
-    enum zs_status status = zs_chunk_order_list(level, writer->order, numbers, err);
-    if (status == ZS_OK)
-        status = writer->temp != NULL && temp_is_final(writer, numbers) ? publish_temp(writer, err)
-                                                                        : publish_copy(writer, err);
-    free(numbers);
-    return status;
+    bool is_final;
+    if (writer->temp == NULL && writer->object == NULL) /* no chunk has bytes */
+        return writer->expects ? ZS_OK : zs_store_remove(writer->store, writer->key, err);
+    ZS_TRY(check_temp(writer, &is_final, err));
+    return (is_final ? publish_temp : publish_copy)(writer, err);
 }
 
 void zs_shard_writer_forget_journal(const struct zs_shard_writer *writer)
@@ -378,7 +352,7 @@ static bool will_read(const struct zs_shard_writer *writer)
     if (index == NULL || index->is_absent || writer->level->bytes_codec_count > 0)
         return false;
     for (uint64_t i = 0; i < index->count; i++)
-        if (!zs_shard_is_changed(writer, i * each, each) && index->entries[2 * i] != ZS_INDEX_EMPTY)
+        if (zs_shard_put_count(writer, i * each, each) == 0 && index->entries[2 * i] != ZS_INDEX_EMPTY)
             return true;
     return false;
 }

@@ -53,7 +53,7 @@ static enum zs_status overwrite_chunk(struct zs_shard_writer *writer, uint64_t n
     ZS_TRY(zs_stored_shard_chunk(writer->level, &writer->stored, number, &is_empty, &source, err));
     if (is_empty && entry[0] == ZS_INDEX_EMPTY)
         return ZS_OK;
-    *fits = !is_empty && entry[1] == source.size;
+    *fits = !is_empty && entry[0] != ZS_INDEX_EMPTY && entry[1] == source.size;
     if (!*fits || file == NULL)
         return ZS_OK;
     struct zs_sink sink = {.file = file, .size = source.offset};
@@ -67,7 +67,7 @@ static enum zs_status overwrite(struct zs_shard_writer *writer, struct zs_file *
     if (file == NULL)
         ZS_TRY(check_apart(writer, fits, err));
     for (uint64_t i = 0; i < writer->chunk_count && *fits; i++)
-        if (writer->is_put[i] != 0)
+        if (zs_shard_writer_has(writer, i))
             ZS_TRY(overwrite_chunk(writer, i, file, fits, err));
     return ZS_OK;
 }

@@ -29,9 +29,12 @@ struct zs_changed_shard zs_shard_root(const struct zs_shard_writer *writer)
     return (struct zs_changed_shard){writer->level, 0, innermost_per_chunk(writer->level), &writer->stored};
 }
 
-bool zs_shard_is_changed(const struct zs_shard_writer *writer, uint64_t first, uint64_t n)
+uint64_t zs_shard_put_count(const struct zs_shard_writer *writer, uint64_t first, uint64_t n)
 {
-    return memchr(writer->is_put + first, 1, (size_t)n) != NULL;
+    uint64_t count = 0;
+    for (uint64_t i = first; i < first + n; i++)
+        count += zs_shard_writer_has(writer, i);
+    return count;
 }
 
 enum zs_status zs_shard_writer_create(struct zs_store *store, const char *key, const struct zs_level *level,
@@ -45,10 +48,9 @@ enum zs_status zs_shard_writer_create(struct zs_store *store, const char *key, c
         writer->key = zs_strdup(key);
         writer->level = level;
         writer->chunk_count = count;
-        writer->is_put = zs_calloc(count, 1);
         writer->entries = zs_calloc(count, 2 * sizeof *writer->entries);
     }
-    if (writer == NULL || writer->key == NULL || writer->is_put == NULL || writer->entries == NULL) {
+    if (writer == NULL || writer->key == NULL || writer->entries == NULL) {
         zs_shard_writer_free(writer);
         return zs_fail_memory(err);
     }
@@ -65,7 +67,6 @@ void zs_shard_writer_free(struct zs_shard_writer *writer)
     zs_buffer_free(&writer->ahead);
     zs_stored_shard_clear(&writer->stored);
     zs_object_close(writer->object);
-    free(writer->is_put);
     free(writer->entries);
     free(writer->key);
     free(writer);
@@ -170,12 +171,11 @@ enum zs_status zs_shard_writer_put(struct zs_shard_writer *writer, uint64_t numb
         writer->is_broken = status != ZS_OK;
         ZS_TRY(status);
     }
+    writer->put_count += !zs_shard_writer_has(writer, number);
     writer->replaced += entry[0] != ZS_INDEX_EMPTY;
     entry[0] = data != NULL ? writer->temp_size : ZS_INDEX_EMPTY;
-    entry[1] = data != NULL ? n : ZS_INDEX_EMPTY;
-    writer->temp_size += data != NULL ? n : 0;
-    writer->put_count += writer->is_put[number] == 0;
-    writer->is_put[number] = 1;
+    entry[1] = data != NULL ? n : 0;
+    writer->temp_size += entry[1];
     return ZS_OK;
 }
 
@@ -186,7 +186,7 @@ uint64_t zs_shard_writer_put_count(const struct zs_shard_writer *writer)
 
 bool zs_shard_writer_has(const struct zs_shard_writer *writer, uint64_t number)
 {
-    return writer->is_put[number] != 0;
+    return writer->entries[2 * number + 1] != ZS_INDEX_EMPTY;
 }
 
 /* Reads the encoded bytes of an innermost chunk of a shard; `number` is that within it. */
@@ -229,7 +229,7 @@ enum zs_status zs_shard_writer_get(struct zs_shard_writer *writer, uint64_t numb
                                    struct zs_buffer *out, struct zs_error *err)
 {
     const uint64_t *entry = &writer->entries[2 * number];
-    if (writer->is_put[number] == 0)
+    if (!zs_shard_writer_has(writer, number))
         return zs_shard_writer_get_stored(writer, number, is_empty, out, err);
     out->size = 0;
     *is_empty = entry[0] == ZS_INDEX_EMPTY;

@@ -3,8 +3,8 @@
  * Encoded chunks are appended to a file under a temporary name as they come, so memory does not depend on the shard.
  * When all came in the wanted order, that file becomes the shard; else it is copied once in that order. Over an
  * existing shard, chunks that were not replaced are copied as the bytes they are. In nested shards an inner shard of
- * which nothing was replaced is copied so too, and one with changes is built like its outer one. Only what a shard's
- * own bytes codecs need is held in memory: the encoded bytes of that shard. */
+ * which nothing was replaced is copied so too, and one with changes is built like its outer one, in memory, as a shard
+ * with bytes codecs of its own is. */
 #pragma once
 
 #include "shard/shard.h"

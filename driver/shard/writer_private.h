@@ -21,10 +21,11 @@ struct zs_shard_writer {
     const struct zs_level *level; /* the shard's own, and those in it */
 
     /* Innermost chunks that were put. */
-    uint64_t chunk_count;  /* of all, put or not */
-    uint64_t put_count;    /* different ones */
-    unsigned char *is_put; /* of each: also of those that were put as empty ones */
-    uint64_t *entries;     /* offset in temp, size; others are ZS_INDEX_EMPTY */
+    uint64_t chunk_count; /* of all, put or not */
+    uint64_t put_count;   /* different ones */
+    /* offset in temp and size of each: ZS_INDEX_EMPTY and 0 of one that was put as an empty one, ZS_INDEX_EMPTY twice
+     * of one that was not put */
+    uint64_t *entries;
 
     /* Their bytes. Created with the first that has bytes; space for an index at the start is kept free. */
     struct zs_writer *temp;
@@ -49,8 +50,8 @@ enum zs_status zs_fail_in_shard(const struct zs_shard_writer *writer, enum zs_st
 /* The object itself, to be built. */
 struct zs_changed_shard zs_shard_root(const struct zs_shard_writer *writer);
 
-/* Whether any of n innermost chunks was put: those of an inner chunk that differs from the stored one. */
-bool zs_shard_is_changed(const struct zs_shard_writer *writer, uint64_t first, uint64_t n);
+/* How many of n innermost chunks were put. An inner chunk of which none was is as it is stored. */
+uint64_t zs_shard_put_count(const struct zs_shard_writer *writer, uint64_t first, uint64_t n);
 
 /* Opens the file of the stored object, to be changed in place; NULL where that is not possible, or another object is
  * stored now. */
@@ -61,7 +62,8 @@ void zs_shard_writer_forget_journal(const struct zs_shard_writer *writer);
 
 /* ---- build.c ---- */
 
-/* Where a shard is written to: an object, one that is being changed, or memory when it is encoded as a whole. */
+/* Where a shard is written to: an object, one that is being changed, or memory for an inner shard, and for one that is
+ * encoded as a whole. */
 struct zs_sink {
     struct zs_writer *out;
     struct zs_file *file;
@@ -72,9 +74,9 @@ struct zs_sink {
 /* Keeps the space of an index at the start free. */
 enum zs_status zs_sink_reserve_index(struct zs_sink *sink, const struct zs_level *level, struct zs_error *err);
 
-/* Writes the index of a shard that begins at `start`: there, or behind its chunks. */
+/* Writes the index of a shard: at its start, or behind its chunks. */
 enum zs_status zs_sink_write_index(struct zs_sink *sink, const struct zs_level *level,
-                                   const struct zs_shard_index *index, uint64_t start, struct zs_error *err);
+                                   const struct zs_shard_index *index, struct zs_error *err);
 
 /* Writes inner chunk `number` as it is to be; nothing when it is empty: *is_empty. */
 enum zs_status zs_build_chunk(struct zs_shard_writer *writer, const struct zs_changed_shard *shard, uint64_t number,
