@@ -139,11 +139,10 @@ struct zs_pins {
 void zs_pins_release(struct zs_array *array, struct zs_pins *pins);
 
 /* Finds the bytes of n innermost chunks of one level-0 chunk. Indexes are read, verified and cached on the way. Blobs
- * that locations point into are pinned in `pins`. With is_by_index no small remote shard is fetched as a whole. After a
- * failure *is_replaced says whether the shard was replaced since its index was read: zs_shard_refresh() makes another
- * try possible. */
+ * that locations point into are pinned in `pins`. With is_by_index no small remote shard is fetched as a whole. Begins
+ * again where the shard was replaced since its index was read. */
 enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations, size_t n, bool is_by_index,
-                         struct zs_pins *pins, bool *is_replaced, struct zs_error *err);
+                         struct zs_pins *pins, struct zs_error *err);
 
 /* Whether its cached index shows that nothing of a level-0 shard is stored. */
 bool zs_is_known_empty(struct zs_array *array, uint64_t shard);
@@ -175,7 +174,7 @@ void zs_shard_refresh(struct zs_array *array, uint64_t shard);
 /* Drops all that is cached of a level-0 chunk, after its object was published. */
 void zs_shard_forget(struct zs_array *array, uint64_t shard);
 
-/* Reading and publishing begin again so many times when a shard was replaced or changed meanwhile. */
+/* Locating and publishing begin again so many times when a shard was replaced or changed meanwhile. */
 #define ZS_STALE_RETRIES 3
 
 /* The index of level-k shard `number`, pinned. For level 0 without `source` the object is opened as needed, and an

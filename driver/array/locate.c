@@ -343,11 +343,10 @@ static int by_shards(const void *x, const void *y)
 }
 
 enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations, size_t n, bool is_by_index,
-                         struct zs_pins *pins, bool *is_replaced, struct zs_error *err)
+                         struct zs_pins *pins, struct zs_error *err)
 {
     struct locator locator = {.array = array, .pins = pins, .is_by_index = is_by_index};
     const uint64_t shard = locations[0]->shard;
-    *is_replaced = false;
     if (zs_is_known_empty(array, shard)) {
         mark(locations, n, ZS_LOCATION_EMPTY);
         return ZS_OK;
@@ -360,8 +359,14 @@ enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations,
         sorting = array;
         qsort(locations, n, sizeof *locations, by_shards);
     }
-    const enum zs_status status = locate_in_shard(&locator, 0, NULL, locations, n, err);
-    *is_replaced = status != ZS_OK && (locator.is_stale || zs_shard_is_overtaken(array, shard));
+    enum zs_status status = locate_in_shard(&locator, 0, NULL, locations, n, err);
+    for (int i = 0; i < ZS_STALE_RETRIES && status != ZS_OK; i++) {
+        if (!locator.is_stale && !zs_shard_is_overtaken(array, shard))
+            break;
+        zs_shard_refresh(array, shard);
+        locator.is_stale = false;
+        status = locate_in_shard(&locator, 0, NULL, locations, n, err);
+    }
     return status;
 }
 

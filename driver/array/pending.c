@@ -63,6 +63,7 @@ enum zs_status zs_pending_get(struct zs_array *array, struct zs_pending **pendin
     if (array->pending == NULL) {
         array->pending = zs_calloc(1, sizeof *array->pending);
         ZS_TRY_MEMORY(array->pending, err);
+        (void)pthread_mutex_init(&array->pending->lock, NULL);
         array->pending->budget = zs_cache_budget(array->chunks);
     }
     *pending = array->pending;
@@ -81,6 +82,7 @@ void zs_pending_free(struct zs_array *array)
     zs_map_free(&pending->shards);
     zs_map_free(&pending->published);
     zs_budget_give(pending->counted);
+    (void)pthread_mutex_destroy(&pending->lock);
     free(pending);
     array->pending = NULL;
 }

@@ -43,6 +43,7 @@ struct zs_open_shard {
 };
 
 struct zs_pending {
+    pthread_mutex_t lock;      /* of the writers of shards while a plan reads: each serves one thread at a time */
     uint64_t stamp;            /* counts uses of shards */
     struct zs_map shards;      /* level-0 chunk -> struct zs_open_shard */
     uint64_t bytes, budget;    /* of dirty chunks */

@@ -4,11 +4,6 @@
 
 #include "base/parallel.h"
 
-void zs_plan_init(struct zs_plan *plan)
-{
-    pthread_mutex_init(&plan->pending_lock, NULL);
-}
-
 void zs_plan_clear(struct zs_plan *plan)
 {
     for (size_t i = 0; i < plan->chunk_count; i++) {
@@ -29,7 +24,6 @@ void zs_plan_clear(struct zs_plan *plan)
     free(plan->items);
     free(plan->ranges);
     free(plan->tasks);
-    pthread_mutex_destroy(&plan->pending_lock);
 }
 
 /* ---- Which chunks ---- */
@@ -181,12 +175,6 @@ bool zs_is_at_hand(const struct zs_planned *planned)
     return planned->cached != NULL || planned->dirty != NULL;
 }
 
-bool zs_item_is_to_decode(const struct zs_plan *plan, const struct zs_item *item)
-{
-    const struct zs_planned *planned = &plan->chunks[item->chunk];
-    return item->kept == NULL && !zs_is_at_hand(planned) && planned->where.kind != ZS_LOCATION_EMPTY;
-}
-
 /* How many chunks of the plan, from `first` on, lie in one shard. */
 static size_t count_in_shard(const struct zs_plan *plan, size_t first)
 {
@@ -214,12 +202,9 @@ static enum zs_status locate_shard(void *ctx, size_t item, struct zs_error *err)
         else
             locations[n++] = &planned->where;
     }
-    bool is_replaced = false;
-    const uint64_t number = plan->chunks[shard->first_chunk].where.shard;
-    const enum zs_status status =
-        n > 0 ? zs_locate(plan->array, locations, n, false, &shard->pins, &is_replaced, err) : ZS_OK;
+    const enum zs_status status = n > 0 ? zs_locate(plan->array, locations, n, false, &shard->pins, err) : ZS_OK;
     free(locations);
-    return is_replaced ? zs_plan_leave(plan, number, status) : status;
+    return status;
 }
 
 enum zs_status zs_plan_locations(struct zs_plan *plan, struct zs_error *err)
@@ -265,7 +250,8 @@ static struct zs_range range_of(const struct zs_plan *plan, size_t number)
 static void add_items(struct zs_plan *plan, const struct zs_planned *planned, size_t *range_count)
 {
     for (size_t i = planned->first_item; i < planned->first_item + planned->item_count; i++) {
-        const bool is_to_decode = zs_item_is_to_decode(plan, &plan->items[i]);
+        const bool is_to_decode = plan->items[i].kept == NULL && !zs_is_at_hand(planned) &&
+                                  planned->where.kind != ZS_LOCATION_EMPTY;
         plan->decode_count += is_to_decode;
         plan->has_whole = plan->has_whole || (is_to_decode && plan->items[i].block == ZS_WHOLE_CHUNK);
         if (is_to_decode && planned->where.kind == ZS_LOCATION_RANGE)

@@ -64,7 +64,6 @@ struct zs_plan {
     void *ctx;        /* of `convert` or `take` */
     bool ignores_pending; /* read what is stored, whatever is pending */
     bool is_prefetch;     /* decode into the cache only */
-    uint64_t room;    /* ... so many bytes at most, else nothing */
     size_t keep;      /* chunks, from the first on, that are cached where only a part of them is wanted */
 
     struct zs_overlap *overlaps;
@@ -83,8 +82,6 @@ struct zs_plan {
     struct zs_range *ranges; /* their tags are items */
     struct zs_task *tasks;
     size_t task_count;
-
-    pthread_mutex_t pending_lock; /* a shard writer is used by one thread at a time */
 
     bool is_last_turn;        /* a shard that was replaced while it was read is an error */
     atomic_bool is_overtaken; /* a shard was: all windows are read again */
@@ -105,15 +102,10 @@ bool zs_is_empty_window(const struct zs_array *array, const struct zs_window *wi
 
 /* The steps, once array, windows and conversion are set (zs_plan_blocks() is below). zs_plan_clear() releases the plan
  * after any of them. */
-void zs_plan_init(struct zs_plan *plan);
 enum zs_status zs_plan_chunks(struct zs_plan *plan, struct zs_error *err);
 enum zs_status zs_plan_locations(struct zs_plan *plan, struct zs_error *err);
 enum zs_status zs_plan_tasks(struct zs_plan *plan, struct zs_error *err);
 void zs_plan_clear(struct zs_plan *plan);
-
-/* Notes that a shard was replaced while it was read, so that all windows are read again: ZS_OK; the last time `status`,
- * why it failed. */
-enum zs_status zs_plan_leave(struct zs_plan *plan, uint64_t shard, enum zs_status status);
 
 /* The part of level-k chunk `number` that lies in the window: start and count in elements of the array. */
 void zs_chunk_overlap(const struct zs_array *array, int level, uint64_t number, const struct zs_window *window,
@@ -124,8 +116,6 @@ bool zs_next_position(int n, uint64_t *at, const uint64_t *low, const uint64_t *
 
 /* Whether the chunk is decoded already. */
 bool zs_is_at_hand(const struct zs_planned *planned);
-/* Whether bytes of an item, whose chunk is located, are to be decoded: it is stored, and not at hand. */
-bool zs_item_is_to_decode(const struct zs_plan *plan, const struct zs_item *item);
 
 /* ---- windows.c: reads that are too large for one plan ---- */
 

@@ -84,7 +84,9 @@ static enum zs_status deliver_item(struct zs_plan *plan, const struct zs_item *i
 /* A plan is run again so often, because shards were replaced meanwhile: each time takes two round trips. */
 #define MOST_TURNS 10
 
-enum zs_status zs_plan_leave(struct zs_plan *plan, uint64_t shard, enum zs_status status)
+/* Notes that a shard was replaced while it was read, so that all windows are read again: ZS_OK; the last time `status`,
+ * why it failed. */
+static enum zs_status leave(struct zs_plan *plan, uint64_t shard, enum zs_status status)
 {
     if (plan->is_last_turn)
         return status;
@@ -123,12 +125,12 @@ static enum zs_status run_request(struct zs_plan *plan, const struct zs_range_gr
     bool is_replaced = false;
     enum zs_status status = fetch(plan->array, request, where, fetched, &is_replaced, err);
     if (status != ZS_OK)
-        return is_replaced ? zs_plan_leave(plan, where->shard, status) : status;
+        return is_replaced ? leave(plan, where->shard, status) : status;
     for (size_t i = 0; i < request->count && status == ZS_OK; i++)
         status = deliver_item(plan, &plan->items[ranges[i].tag], scratch,
                               fetched->data + (ranges[i].offset - request->offset), (size_t)ranges[i].size, err);
     is_replaced = status == ZS_CORRUPT && zs_shard_is_overtaken(plan->array, where->shard);
-    return is_replaced ? zs_plan_leave(plan, where->shard, status) : status;
+    return is_replaced ? leave(plan, where->shard, status) : status;
 }
 
 /* ---- Items without a request ---- */
@@ -163,9 +165,9 @@ static enum zs_status run_pending(struct zs_plan *plan, const struct zs_item *it
     bool is_empty = true;
     if (!zs_pending_has(plan->array, planned->where.chunk, &writer, &number))
         return zs_fail(err, ZS_IO, "the chunk is pending no more"); /* which the array's lock prevents */
-    pthread_mutex_lock(&plan->pending_lock);
+    (void)pthread_mutex_lock(&plan->array->pending->lock);
     const enum zs_status status = zs_shard_writer_get(writer, number, &is_empty, fetched, err);
-    pthread_mutex_unlock(&plan->pending_lock);
+    (void)pthread_mutex_unlock(&plan->array->pending->lock);
     if (status != ZS_OK)
         return zs_fail_in_chunk(plan->array, planned->where.chunk, status, err);
     if (!is_empty)
@@ -261,22 +263,6 @@ static size_t chunks_to_keep(const struct zs_plan *plan)
     return plan->is_prefetch ? plan->chunk_count : (size_t)zs_min_u64(plan->chunk_count, room / (size + WHOLE_BYTES));
 }
 
-/* Bytes that the cache needs for the items of a plan which it does not hold yet. */
-static uint64_t bytes_to_decode(const struct zs_plan *plan)
-{
-    uint64_t total = 0;
-    for (size_t i = 0; i < plan->item_count; i++) {
-        const struct zs_item *item = &plan->items[i];
-        if (!zs_item_is_to_decode(plan, item))
-            continue;
-        total += ZS_CACHE_ENTRY_BYTES +
-                 (item->block != ZS_WHOLE_CHUNK
-                      ? zs_block_decoded(zs_cache_value(plan->chunks[item->chunk].table), item->block)
-                      : plan->array->innermost->decoded_size);
-    }
-    return total;
-}
-
 static enum zs_status run_planned(struct zs_plan *plan, struct zs_error *err)
 {
     const bool is_small = window_bytes(plan->array, plan->windows, plan->window_count) < INLINE_BYTES;
@@ -286,12 +272,8 @@ static enum zs_status run_planned(struct zs_plan *plan, struct zs_error *err)
     if (plan->chunk_count == 0)
         return ZS_OK;
     ZS_TRY(zs_plan_locations(plan, err));
-    if (atomic_load(&plan->is_overtaken))
-        return ZS_OK;
     ZS_TRY(zs_plan_blocks(plan, err));
     ZS_TRY(zs_plan_tasks(plan, err));
-    if (plan->is_prefetch && bytes_to_decode(plan) > plan->room)
-        return ZS_OK;
     plan->keep = chunks_to_keep(plan);
     const int threads = is_small && plan->decode_count == 0 ? 1
                         : plan->has_whole                     ? plan->array->chunk_threads
@@ -309,7 +291,6 @@ static enum zs_status run_plan(void *ctx, const struct zs_window *windows, size_
         plan.windows = windows;
         plan.window_count = n;
         plan.is_last_turn = turn == MOST_TURNS;
-        zs_plan_init(&plan);
         status = run_planned(&plan, err);
         is_again = status == ZS_OK && atomic_load(&plan.is_overtaken);
         zs_plan_clear(&plan);
@@ -324,27 +305,22 @@ static enum zs_status read_windows_locked(struct zs_plan *plan, const struct zs_
     return zs_cut(plan->array, windows, n, run_plan, plan, err);
 }
 
-/* Whether a prefetch is worth planning: of several chunks, which may fit the room, for all that is known before they
- * are planned. Of chunks that have blocks those that hold the windows may be enough. */
-static bool is_worth_prefetching(struct zs_array *array, const struct zs_window *windows, size_t n, uint64_t room)
-{
-    const uint64_t chunks = zs_count_chunks(array, windows, n);
-    const bool has_blocks = zs_chunk_has_blocks(array->innermost);
-    const uint64_t least = (has_blocks ? 0 : array->innermost->decoded_size) + ZS_CACHE_ENTRY_BYTES;
-    return chunks > 1 && chunks <= zs_min_u64(room / least, array->plan_overlaps) &&
-           (!has_blocks || window_bytes(array, windows, n) <= room);
-}
-
 enum zs_status zs_array_prefetch(struct zs_array *array, const struct zs_window *windows, size_t n,
                                  struct zs_error *err)
 {
-    /* more would be evicted before it is used */
-    struct zs_plan plan = {.array = array, .is_prefetch = true, .room = zs_cache_budget(array->chunks) / 2};
+    struct zs_plan plan = {.array = array, .is_prefetch = true};
     ZS_TRY(zs_windows_check(array, windows, n, err));
     zs_array_lock(array, true);
+    /* More than half of the cache would be evicted before it is used. Of large chunks that have blocks those that hold
+     * the windows may be enough. */
+    const uint64_t room = zs_cache_budget(array->chunks) / 2, size = array->innermost->decoded_size;
+    const uint64_t chunks = zs_count_chunks(array, windows, n);
+    const bool fits = zs_chunk_has_blocks(array->innermost) && size >= array->block_threshold
+                          ? window_bytes(array, windows, n) <= room
+                          : chunks <= room / (size + WHOLE_BYTES);
     enum zs_status status = ZS_OK;
     if (zs_pending_is_empty(array) && /* pending chunks are looked up one by one anyway */
-        is_worth_prefetching(array, windows, n, plan.room))
+        fits && chunks > 1 && chunks <= array->plan_overlaps)
         status = run_plan(&plan, windows, n, err);
     (void)pthread_rwlock_unlock(&array->lock);
     return status;

@@ -25,21 +25,15 @@ static enum zs_status search_plan(struct zs_plan *plan, bool *is_stored, struct 
     ZS_TRY_MEMORY(list, err);
     enum zs_status status = ZS_OK;
     for (size_t i = 0; i < plan->chunk_count && status == ZS_OK && !*is_stored;) {
-        bool is_replaced;
+        struct zs_pins pins = {0};
         const uint64_t shard = plan->chunks[i].where.shard;
         size_t n = 0;
         for (; i < plan->chunk_count && plan->chunks[i].where.shard == shard; i++)
             list[n++] = &plan->chunks[i].where;
-        for (int turn = 0;; turn++) {
-            struct zs_pins pins = {0};
-            status = zs_locate(plan->array, list, n, true, &pins, &is_replaced, err);
-            for (size_t k = 0; k < n && status == ZS_OK && !*is_stored; k++)
-                *is_stored = list[k]->kind != ZS_LOCATION_EMPTY;
-            zs_pins_release(plan->array, &pins);
-            if (!is_replaced || turn == ZS_STALE_RETRIES)
-                break;
-            zs_shard_refresh(plan->array, shard);
-        }
+        status = zs_locate(plan->array, list, n, true, &pins, err);
+        for (size_t k = 0; k < n && status == ZS_OK && !*is_stored; k++)
+            *is_stored = list[k]->kind != ZS_LOCATION_EMPTY;
+        zs_pins_release(plan->array, &pins);
     }
     free(list);
     return status;
@@ -52,7 +46,6 @@ static enum zs_status search_part(void *ctx, const struct zs_window *windows, si
     if (*search->is_stored)
         return ZS_OK;
     struct zs_plan plan = {.array = search->array, .windows = windows, .window_count = n};
-    zs_plan_init(&plan);
     const enum zs_status status = search_plan(&plan, search->is_stored, err);
     zs_plan_clear(&plan);
     return status;

@@ -8,7 +8,7 @@
 /* Largest decoded innermost chunk: it must fit in memory whole, and its size in what every codec library takes. */
 #define MAX_LEAF_BYTES ((uint64_t)INT32_MAX)
 
-/* ---- Chunks whose last stage gives bytes of no fixed size ---- */
+/* ---- Chunks whose last stage gives bytes that are no elements ---- */
 
 size_t zs_stored_count(const struct zs_stored_shape *chunk)
 {
@@ -181,7 +181,7 @@ static enum zs_status size_stages(struct zs_level *level, struct zs_error *err)
                        (unsigned long long)MAX_LEAF_BYTES, (unsigned long long)level->decoded_size);
     level->stored_size = level->decoded_size;
     for (int i = 0; i < level->stage_count; i++) {
-        level->stored_size = zs_stage_size(&level->stages[i], element_count(level));
+        level->stored_size = element_count(level) * level->stages[i].out.size;
         if (level->stages[i].codec->unpack != NULL)
             ZS_TRY(packed_bound(level, &level->stored_size, err));
         if (level->stored_size > MAX_LEAF_BYTES)
@@ -303,9 +303,8 @@ void zs_level_resize(const struct zs_level *level, const uint64_t *shape, struct
         r->index_size = 16 * r->inner_count + 4 * (uint64_t)r->index_checksums;
         r->stored_size = r->inner_count * level[1].stored_size;
     } else if (!zs_chunk_is_packed(level)) { /* else the bound of the largest is used */
-        r->stored_size = level->stage_count > 0
-                             ? zs_stage_size(&level->stages[level->stage_count - 1], element_count(r))
-                             : r->decoded_size;
+        r->stored_size = level->stage_count > 0 ? element_count(r) * level->stages[level->stage_count - 1].out.size
+                                                : r->decoded_size;
     }
 }
 

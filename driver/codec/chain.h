@@ -101,7 +101,7 @@ enum zs_status zs_chunk_decode_block(const struct zs_level *level, struct zs_scr
 enum zs_status zs_chunk_encode(const struct zs_level *level, struct zs_scratch *scratch, void *src,
                                const void **encoded, size_t *n, struct zs_error *err);
 
-/* Whether the last stage of innermost chunks of this level gives bytes of no fixed size (codec.h: pack, unpack). */
+/* Whether the last stage of innermost chunks of this level gives bytes that are no elements (codec.h: pack, unpack). */
 bool zs_chunk_is_packed(const struct zs_level *level);
 
 /* ---- description.c: how chunks are encoded, as a word for people, and as terms of the metadata for programs that

@@ -169,8 +169,6 @@ struct zs_codec {
     bool is_elementwise;
     /* Its output may be called an array of bytes, with a `bytes` codec behind it that does nothing. */
     bool gives_uint8;
-    /* Bytes that n elements have after encoding; NULL: n elements of stage->out. */
-    size_t (*encoded_size)(const struct zs_stage *stage, size_t n);
     /* NULL: chunks of it are only read. Not of elementwise codecs, which encode the fill value. */
     enum zs_status (*encode_array)(const struct zs_stage *stage, size_t n, const void *src, void *dst,
                                    struct zs_error *err);
@@ -178,7 +176,7 @@ struct zs_codec {
     enum zs_status (*decode_array)(const struct zs_stage *stage, size_t n, const void *src, void *dst,
                                    struct zs_error *err);
 
-    /* -- Instead, array to bytes of no fixed size: of whole chunks only, as the last stage of the innermost level
+    /* -- Instead, array to bytes that are no elements: of whole chunks only, as the last stage of the innermost level
      * (chain.c). */
 
     /* Most bytes that a chunk may become. */
@@ -240,15 +238,12 @@ void zs_stage_clear(struct zs_stage *stage);
 
 /* ---- Stages that take arrays (stages.c) ---- */
 
-/* Bytes of n elements after this stage. */
-size_t zs_stage_size(const struct zs_stage *stage, size_t n);
-
 /* Undoes the stages, last first, for one chunk of n elements: src is what the last one gave, dst takes what the first
  * one received. src may be dst where zs_stages_keep_size(), and need not be aligned. */
 enum zs_status zs_stages_decode(const struct zs_stage *stages, int count, size_t n, struct zs_scratch *scratch,
                                 const void *src, void *dst, struct zs_error *err);
-/* Applies the stages in order to one chunk. *encoded is src, changed in place where zs_stages_keep_size(), or memory of
- * the scratch that is valid until its next use; its size is the last stage's zs_stage_size(). */
+/* Applies the stages, all elementwise, in order to one chunk. *encoded is src, changed in place where
+ * zs_stages_keep_size(), or memory of the scratch that is valid until its next use. */
 enum zs_status zs_stages_encode(const struct zs_stage *stages, int count, size_t n, struct zs_scratch *scratch,
                                 void *src, const void **encoded, struct zs_error *err);
 /* Undoes elementwise stages for n elements, under the same terms. */

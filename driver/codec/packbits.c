@@ -123,13 +123,22 @@ static uint64_t get_bits(const unsigned char *src, size_t at, int count)
     return bits;
 }
 
-static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst,
+static enum zs_status packed_bound(const struct zs_stage *stage, const struct zs_stored_shape *chunk, uint64_t *bound,
                                    struct zs_error *err)
 {
+    *bound = packed_size(stage, zs_stored_count(chunk));
+    return ZS_OK;
+}
+
+static enum zs_status pack(const struct zs_stage *stage, const struct zs_stored_shape *chunk,
+                           struct zs_scratch *scratch, const void *src, struct zs_buffer *out, struct zs_error *err)
+{
     const struct packbits *p = stage->state;
-    const size_t unit = stage->in.swap_unit, total = packed_bits(p, n);
-    unsigned char *const d = dst, *const packed = d + (p->padding == PADDING_FIRST);
-    memset(d, 0, packed_size(stage, n));
+    const size_t n = zs_stored_count(chunk), unit = stage->in.swap_unit, total = packed_bits(p, n);
+    ZS_TRY(zs_buffer_reset(out, packed_size(stage, n), err));
+    out->size = packed_size(stage, n);
+    unsigned char *const d = out->data, *const packed = d + (p->padding == PADDING_FIRST);
+    memset(d, 0, out->size);
     for (size_t i = 0; i < n * (size_t)p->components; i++) {
         uint64_t bits;
         const bool ok = load(&stage->in, (const unsigned char *)src + i * unit, &bits);
@@ -147,12 +156,15 @@ static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const
     return ZS_OK;
 }
 
-static enum zs_status decode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst,
-                                   struct zs_error *err)
+static enum zs_status unpack(const struct zs_stage *stage, const struct zs_stored_shape *chunk,
+                             struct zs_scratch *scratch, struct zs_buffer *from, void *dst, struct zs_error *err)
 {
     const struct packbits *p = stage->state;
-    const size_t unit = stage->in.swap_unit, total = packed_bits(p, n);
-    const unsigned char *const s = src, *const packed = s + (p->padding == PADDING_FIRST);
+    const size_t n = zs_stored_count(chunk), unit = stage->in.swap_unit, total = packed_bits(p, n);
+    if (from->size != packed_size(stage, n))
+        return zs_fail(err, ZS_CORRUPT, "expected %zu bytes after decoding, found %zu", packed_size(stage, n),
+                       from->size);
+    const unsigned char *const s = from->data, *const packed = s + (p->padding == PADDING_FIRST);
     const int padding = p->padding == PADDING_FIRST ? s[0] : p->padding == PADDING_LAST ? packed[(total + 7) / 8] : -1;
     if (padding >= 0 && padding != (int)((8 - total % 8) % 8))
         return zs_fail(err, ZS_CORRUPT, "codec \"%s\": expected %d bits of padding, found %d",
@@ -172,19 +184,15 @@ static const struct zs_member members[] = {
     {"first_bit", ZS_MEMBER_INTEGER, offsetof(struct packbits, first), .high = 63},
     {"last_bit", ZS_MEMBER_INTEGER, offsetof(struct packbits, last), .high = 63, .standard = -1},
     {0}};
-const struct zs_codec zs_codec_packbits = {.name = "packbits",
-                                           .kind = ZS_ARRAY_TO_BYTES,
-                                           .members = members,
-                                           .state_size = sizeof(struct packbits),
-                                           .configure = configure,
-                                           .encoded_size = packed_size,
-                                           .encode_array = encode_array,
-                                           .decode_array = decode_array};
-const struct zs_codec zs_codec_numcodecs_packbits = {.name = "numcodecs.packbits",
-                                                     .kind = ZS_ARRAY_TO_BYTES,
-                                                     .state_size = sizeof(struct packbits),
-                                                     .configure = configure_numcodecs,
-                                                     .gives_uint8 = true,
-                                                     .encoded_size = packed_size,
-                                                     .encode_array = encode_array,
-                                                     .decode_array = decode_array};
+#define PACKBITS(variable, text, known, own, takes_bytes)                                                              \
+    const struct zs_codec variable = {.name = text,                                                                    \
+                                      .kind = ZS_ARRAY_TO_BYTES,                                                       \
+                                      .members = known,                                                                \
+                                      .state_size = sizeof(struct packbits),                                           \
+                                      .configure = own,                                                                \
+                                      .gives_uint8 = takes_bytes,                                                      \
+                                      .packed_bound = packed_bound,                                                    \
+                                      .pack = pack,                                                                    \
+                                      .unpack = unpack}
+PACKBITS(zs_codec_packbits, "packbits", members, configure, false);
+PACKBITS(zs_codec_numcodecs_packbits, "numcodecs.packbits", NULL, configure_numcodecs, true);

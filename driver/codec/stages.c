@@ -101,11 +101,6 @@ static enum zs_status next_buffer(struct zs_scratch *scratch, const void *data, 
     return ZS_OK;
 }
 
-size_t zs_stage_size(const struct zs_stage *stage, size_t n)
-{
-    return stage->codec->encoded_size != NULL ? stage->codec->encoded_size(stage, n) : n * stage->out.size;
-}
-
 enum zs_status zs_stages_decode(const struct zs_stage *stages, int count, size_t n, struct zs_scratch *scratch,
                                 const void *src, void *dst, struct zs_error *err)
 {
@@ -140,21 +135,12 @@ enum zs_status zs_stages_decode_elements(const struct zs_stage *stages, int coun
 enum zs_status zs_stages_encode(const struct zs_stage *stages, int count, size_t n, struct zs_scratch *scratch,
                                 void *src, const void **encoded, struct zs_error *err)
 {
-    const bool in_place = zs_stages_keep_size(stages, count);
-    void *data = src;
-    for (int first = 0, next; first < count; first = next) {
-        next = first + 1;
-        while (stages[first].codec->is_elementwise && next < count && stages[next].codec->is_elementwise)
-            next++;
-        void *out = data;
-        if (!in_place)
-            ZS_TRY(next_buffer(scratch, data, zs_stage_size(&stages[next - 1], n), &out, err));
-        if (stages[first].codec->is_elementwise)
-            ZS_TRY(encode_run(stages, first, next - 1, n, data, out, err));
-        else
-            ZS_TRY(stages[first].codec->encode_array(&stages[first], n, data, out, err));
-        data = out;
-    }
-    *encoded = data;
-    return ZS_OK;
+    void *out = src;
+    *encoded = src;
+    if (count == 0)
+        return ZS_OK;
+    if (!zs_stages_keep_size(stages, count))
+        ZS_TRY(next_buffer(scratch, src, n * stages[count - 1].out.size, &out, err));
+    *encoded = out;
+    return encode_run(stages, 0, count - 1, n, src, out, err);
 }
