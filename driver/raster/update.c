@@ -362,24 +362,17 @@ static enum zs_status write_raster(struct zs_hierarchy *h, struct raster *r, str
 }
 
 enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *const *nodes, const struct zs_axes *axes,
-                                 size_t count, const struct zs_georef_update *update, bool *is_aside,
-                                 struct zs_error *err)
+                                 size_t count, const struct zs_georef *georef, bool *is_aside, struct zs_error *err)
 {
     struct raster r = {.has_own = true};
-    struct zs_georef now = {0};
+    struct zs_georef now = {0}, set = *georef;
     *is_aside = false;
     enum zs_status status = find_raster(h, nodes, axes, count, &r, err);
     if (status == ZS_OK)
         status = zs_georef_read(h, nodes[0], axes[0], &now, err);
     if (status == ZS_OK) {
-        struct zs_georef set = now;
-        set.srs = update->keeps_srs ? now.srs : update->srs;
-        if (!update->keeps_transform) {
-            set.has_transform = update->has_transform;
-            memcpy(set.transform, update->transform, sizeof set.transform);
-        }
-        if (!update->keeps_registration && zs_georef_has_registration(h, nodes[0], axes[0], set.has_transform))
-            set.pixel_is_point = update->pixel_is_point;
+        if (!zs_georef_has_registration(h, nodes[0], axes[0], set.has_transform))
+            set.pixel_is_point = now.pixel_is_point;
         struct zs_georef_out wanted = zs_georef_out_make(nodes[0], axes[0], &set);
         wanted.keeps_transform = is_same_transform(&wanted, &now);
         wanted.keeps_srs = zs_crs_is_same(set.srs, now.srs);
@@ -391,24 +384,6 @@ enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *c
     zs_georef_clear(&now);
     clear_raster(&r);
     return status;
-}
-
-/* ---- HEALPix cells ---- */
-
-enum zs_status zs_update_healpix(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_healpix *healpix,
-                                 struct zs_error *err)
-{
-    const struct zs_node *group;
-    zs_json *attributes;
-    char *path = zs_path_parent(node->path);
-    const char *dimension = zs_dimension_name(node, healpix->dim);
-    const char *coordinate = healpix->coordinate != NULL ? zs_path_name(healpix->coordinate->path) : NULL;
-    enum zs_status status = path != NULL && dimension != NULL ? zs_hierarchy_node(h, path, &group, err)
-                                                              : zs_fail(err, ZS_ARGUMENT, "cells without a group");
-    free(path);
-    ZS_TRY(status);
-    ZS_TRY(zs_hierarchy_edit(h, group, &attributes, err));
-    return zs_write_dggs(attributes, healpix, dimension, coordinate, err);
 }
 
 /* ---- Properties of bands ---- */
@@ -462,30 +437,4 @@ enum zs_status zs_update_bands(struct zs_hierarchy *h, const struct zs_node *nod
     }
     zs_names_free(overviews.list);
     return status;
-}
-
-/* ---- Metadata ---- */
-
-enum zs_status zs_update_metadata(struct zs_hierarchy *h, const struct zs_node *node, const char *const *metadata,
-                                  struct zs_error *err)
-{
-    zs_json *attributes;
-    ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
-    return zs_items_write(attributes, (char *const *)(uintptr_t)metadata, true) ? ZS_OK : zs_fail_memory(err);
-}
-
-enum zs_status zs_update_domains(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_domains *domains,
-                                 struct zs_error *err)
-{
-    zs_json *attributes;
-    ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
-    return zs_domains_write(attributes, ZS_DOMAINS_ATTRIBUTE, domains) ? ZS_OK : zs_fail_memory(err);
-}
-
-enum zs_status zs_update_gcps(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_gcps *gcps,
-                              struct zs_error *err)
-{
-    zs_json *attributes;
-    ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
-    return zs_gcps_write(attributes, gcps, err);
 }

@@ -180,7 +180,7 @@ static bool hasItemsOfScale(GDALRasterBand &band)
 bool zsCheckLosses(const char *name, GDALDataset &source, bool hasSideCar, bool strict)
 {
     Losses losses;
-    losses.Add(!ZSGcps(source.GetGCPCount(), source.GetGCPs(), nullptr).IsKept(),
+    losses.Add(!ZSGcps(source.GetGCPCount(), source.GetGCPs(), nullptr).isKept,
                "ground control points (more than 65536, or not finite)");
     const OGRSpatialReference *srs = source.GetSpatialRef(); // of which only WKT or code is written
     losses.Add(srs != nullptr && srs->GetCoordinateEpoch() > 0, "coordinate epoch of the CRS");

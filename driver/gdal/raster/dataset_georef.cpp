@@ -131,40 +131,52 @@ void ZSGeoreferencing::SetPixelIsPoint(bool isPoint)
 
 /* ---- Flushing ---- */
 
+/* Writes the ellipsoid of cells, which their group declares by the dggs convention. */
+static enum zs_status writeCells(const ZSView &view, struct zs_error *err)
+{
+    const struct zs_healpix &healpix = view.Array(0).healpix;
+    const struct zs_node *node = view.Array(0).node, *group;
+    zs_json *attributes;
+    const std::unique_ptr<char, decltype(&free)> path(zs_path_parent(node->path), free);
+    const char *dimension = zs_dimension_name(node, healpix.dim);
+    if (path == nullptr || dimension == nullptr)
+        return zs_fail(err, ZS_ARGUMENT, "/%s: cells without a group", node->path);
+    ZS_TRY(zs_hierarchy_node(view.store->hierarchy, path.get(), &group, err));
+    ZS_TRY(zs_hierarchy_edit(view.store->hierarchy, group, &attributes, err));
+    return zs_write_dggs(attributes, &healpix, dimension,
+                         healpix.coordinate != nullptr ? zs_path_name(healpix.coordinate->path) : nullptr, err);
+}
+
 enum zs_status ZSGeoreferencing::Flush(struct zs_error *err)
 {
     const unsigned changed = std::exchange(m_changed, 0);
-    return changed != 0 ? Write(changed, err) : ZS_OK;
-}
-
-enum zs_status ZSGeoreferencing::Write(unsigned changed, struct zs_error *err)
-{
     const ZSArray &first = m_view.Array(0);
-    if (m_view.IsHealpix())
-        return zs_update_healpix(m_view.store->hierarchy, first.node, &first.healpix, err);
-    if (m_hasFailed) // it could not be read: what was not set would be removed
+    if (changed != 0 && m_view.IsHealpix())
+        return writeCells(m_view, err);
+    if (changed != 0 && m_hasFailed) // what was not set would be removed
         return zs_fail(err, ZS_IO, "/%s: georeferencing that could not be read is not changed", first.node->path);
-    struct zs_georef_update update = {};
-    update.keeps_transform = (changed & TRANSFORM) == 0;
-    update.keeps_srs = (changed & CRS) == 0;
-    update.keeps_registration = (changed & REGISTRATION) == 0;
-    update.has_transform = m_georef.has_transform;
-    memcpy(update.transform, m_georef.transform, sizeof update.transform);
-    update.pixel_is_point = m_georef.pixel_is_point;
-    update.srs = m_georef.srs;
-    std::vector<const struct zs_node *> nodes;
-    std::vector<struct zs_axes> axes;
-    for (const auto &source : m_view.sources)
-    {
-        nodes.push_back(source.array->node);
-        axes.push_back(source.array->axes);
-    }
     if ((changed & POINTS) != 0)
         ZS_TRY(FlushGCPs(err));
     if ((changed & (TRANSFORM | CRS | REGISTRATION)) == 0)
         return ZS_OK;
+    struct zs_georef now; // what was not set is as others may have written it meanwhile
+    ZS_TRY(zs_georef_read(m_view.store->hierarchy, first.node, first.axes, &now, err));
+    const ZSOwned<struct zs_georef> cleared(&now, zs_georef_clear);
+    struct zs_georef wanted = now;
+    if ((changed & TRANSFORM) != 0)
+    {
+        wanted.has_transform = m_georef.has_transform;
+        std::copy(m_georef.transform, m_georef.transform + 6, wanted.transform);
+    }
+    if ((changed & CRS) != 0)
+        wanted.srs = m_georef.srs;
+    if ((changed & REGISTRATION) != 0)
+        wanted.pixel_is_point = m_georef.pixel_is_point;
+    std::vector<const struct zs_node *> nodes;
+    std::vector<struct zs_axes> axes;
     bool isAside;
-    ZS_TRY(zs_update_georefs(m_view.store->hierarchy, nodes.data(), axes.data(), nodes.size(), &update, &isAside, err));
+    m_view.ListArrays(nodes, axes);
+    ZS_TRY(zs_update_georefs(m_view.store->hierarchy, nodes.data(), axes.data(), nodes.size(), &wanted, &isAside, err));
     if (isAside)
         CPLError(CE_Warning, CPLE_AppDefined,
                  "%s: other arrays use the coordinates or the grid mapping of /%s, which stay: its new "
@@ -211,7 +223,7 @@ const std::vector<GDAL_GCP> &ZSGeoreferencing::GCPs()
 CPLErr ZSGeoreferencing::SetGCPs(int count, const GDAL_GCP *list, const OGRSpatialReference *srs)
 {
     const ZSGcps gcps(count, list, srs);
-    if (!gcps.IsKept())
+    if (!gcps.isKept)
         return zsRefuse(CPLE_NotSupported, "%s: expected at most %d ground control points, all finite; found %d",
                         zsShown(m_view.store->name).c_str(), ZS_MOST_GCPS, count);
     KeepGCPs(gcps.Get());
@@ -230,28 +242,31 @@ CPLErr ZSGeoreferencing::SetGCPs(int count, const GDAL_GCP *list, const OGRSpati
 enum zs_status ZSGeoreferencing::FlushGCPs(struct zs_error *err)
 {
     const ZSGcps gcps(static_cast<int>(m_gcps.size()), m_gcps.data(), GCPSrs());
+    const struct zs_gcps kept = gcps.Get();
     for (const auto &source : m_view.sources)
-        ZS_TRY(zs_update_gcps(m_view.store->hierarchy, source.array->node, &gcps.Get(), err));
+    {
+        zs_json *attributes;
+        ZS_TRY(zs_hierarchy_edit(m_view.store->hierarchy, source.array->node, &attributes, err));
+        ZS_TRY(zs_gcps_write(attributes, &kept, err));
+    }
     return ZS_OK;
 }
 
-ZSGcps::ZSGcps(int count, const GDAL_GCP *list, const OGRSpatialReference *srs)
+ZSGcps::ZSGcps(int count, const GDAL_GCP *points, const OGRSpatialReference *srs) : isKept(count <= ZS_MOST_GCPS)
 {
-    if (count > ZS_MOST_GCPS)
-        return;
-    m_isKept = true;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count && isKept; i++)
     {
-        const GDAL_GCP &p = list[i];
-        m_list.push_back({p.dfGCPPixel, p.dfGCPLine, p.dfGCPX, p.dfGCPY, p.dfGCPZ});
-        m_isKept = m_isKept && std::isfinite(p.dfGCPPixel + p.dfGCPLine + p.dfGCPX + p.dfGCPY + p.dfGCPZ);
+        const GDAL_GCP &p = points[i];
+        list.push_back({p.dfGCPPixel, p.dfGCPLine, p.dfGCPX, p.dfGCPY, p.dfGCPZ});
+        isKept = std::isfinite(p.dfGCPPixel + p.dfGCPLine + p.dfGCPX + p.dfGCPY + p.dfGCPZ);
     }
+    if (!isKept)
+        list.clear();
     static const char *const version[] = {"FORMAT=WKT2_2019", nullptr};
     char *wkt = nullptr;
     if (srs != nullptr && !srs->IsEmpty() && srs->exportToWkt(&wkt, version) == OGRERR_NONE)
-        m_crs = zsUtf8(wkt);
+        crs = zsUtf8(wkt);
     CPLFree(wkt);
-    m_gcps = {m_list.data(), m_isKept ? m_list.size() : 0, m_crs.empty() ? nullptr : m_crs.c_str(), count > 0};
 }
 
 /* The name of a dataset with the values of a coordinate array: GDAL's warper knows no scale, so what is packed is named

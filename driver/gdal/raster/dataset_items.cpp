@@ -12,7 +12,6 @@ extern "C"
 #include "codec/chain.h"
 #include "geo/georef.h"
 #include "raster/listing.h"
-#include "raster/update.h"
 }
 
 /* ---- Items of the coordinate variables of band dimensions, which the array does not have ---- */
@@ -275,6 +274,15 @@ void ZSItems::ReadStructure()
 
 /* ---- Writing ---- */
 
+/* Replaces the items of an array or group; attributes of conventions stay. */
+static enum zs_status writeItems(const ZSView &view, const struct zs_node *node, const CPLStringList &items,
+                                 struct zs_error *err)
+{
+    zs_json *attributes;
+    ZS_TRY(zs_hierarchy_edit(view.store->hierarchy, node, &attributes, err));
+    return zs_items_write(attributes, const_cast<CPLStringList &>(items).List(), true) ? ZS_OK : zs_fail_memory(err);
+}
+
 bool ZSItems::WillChange(const char *domain)
 {
     if (!m_dataset.IsUpdate() || !(zsIsDefaultDomain(domain) || zsIsStoredDomain(domain)))
@@ -312,7 +320,7 @@ enum zs_status ZSItems::WriteItemsOfArray(struct zs_error *err)
 {
     const CPLStringList above = ItemsAbove(), items = ItemsToWrite();
     const CPLStringList own = zsItemsNotIn(items.List(), zsItemsNotIn(above.List(), m_commonItems.List()).List());
-    ZS_TRY(zs_update_metadata(m_view.store->hierarchy, m_view.Array(0).node, own.List(), err));
+    ZS_TRY(writeItems(m_view, m_view.Array(0).node, own, err));
     for (int i = 0; i < above.size(); i++)
     {
         const std::string name = zsItemName(above[i]);
@@ -341,13 +349,13 @@ enum zs_status ZSItems::WriteItemsOfGroup(struct zs_error *err)
             zsItemValue(ofGroup.List(), name.c_str()) == nullptr)
             ofGroup.AddString(list[i]);
     }
-    ZS_TRY(zs_update_metadata(m_view.store->hierarchy, m_view.group, ofGroup.List(), err));
+    ZS_TRY(writeItems(m_view, m_view.group, ofGroup, err));
     const CPLStringList gone = zsItemsNotIn(before.List(), items.List());
     m_commonItems = zsItemsNotIn(before.List(), gone.List());
     for (size_t i = 0; i < m_view.sources.size() && !gone.empty(); i++)
     {
         const CPLStringList kept = zsMergeItems(m_commonItems.List(), m_ownItems[i].List());
-        ZS_TRY(zs_update_metadata(m_view.store->hierarchy, m_view.Array(i).node, kept.List(), err));
+        ZS_TRY(writeItems(m_view, m_view.Array(i).node, kept, err));
     }
     return ZS_OK;
 }
@@ -365,7 +373,7 @@ enum zs_status ZSItems::WriteOwnItems(size_t source, const std::function<bool(co
     if (kept.size() == own.size())
         return ZS_OK;
     const CPLStringList all = zsMergeItems(m_commonItems.List(), kept.List());
-    ZS_TRY(zs_update_metadata(m_view.store->hierarchy, m_view.Array(source).node, all.List(), err));
+    ZS_TRY(writeItems(m_view, m_view.Array(source).node, all, err));
     m_ownItems[source] = kept;
     return ZS_OK;
 }
@@ -382,6 +390,11 @@ enum zs_status ZSItems::Flush(struct zs_error *err)
     struct zs_domains domains = zsDomainsOf(m_dataset);
     const ZSOwned<struct zs_domains> cleared(&domains, zs_domains_clear);
     for (const auto &source : m_view.sources)
-        ZS_TRY(zs_update_domains(m_view.store->hierarchy, source.array->node, &domains, err));
+    {
+        zs_json *attributes;
+        ZS_TRY(zs_hierarchy_edit(m_view.store->hierarchy, source.array->node, &attributes, err));
+        if (!zs_domains_write(attributes, ZS_DOMAINS_ATTRIBUTE, &domains))
+            return zs_fail_memory(err);
+    }
     return ZS_OK;
 }

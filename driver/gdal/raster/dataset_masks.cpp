@@ -323,11 +323,7 @@ CPLErr ZSMasks::Create()
         return zsRefuse(CPLE_NotSupported, "%s: there is a mask already", zsShown(m_dataset.GetDescription()).c_str());
     std::vector<const struct zs_node *> nodes;
     std::vector<struct zs_axes> axes;
-    for (const auto &source : m_view.sources)
-    {
-        nodes.push_back(source.array->node);
-        axes.push_back(source.array->axes);
-    }
+    m_view.ListArrays(nodes, axes);
     struct zs_error err;
     struct zs_array *array = nullptr;
     ZSMask made;

@@ -41,25 +41,17 @@ struct ZSRole
 };
 
 /* Ground control points of a dataset as the store keeps them. */
-class ZSGcps
+struct ZSGcps
 {
-    std::vector<struct zs_gcp> m_list;
-    std::string m_crs;
-    struct zs_gcps m_gcps = {};
-    bool m_isKept = false;
+    std::vector<struct zs_gcp> list;
+    std::string crs;
+    bool isKept; /* else they are too many, or not finite, and the list is empty */
 
-  public:
-    ZSGcps(int count, const GDAL_GCP *list, const OGRSpatialReference *srs);
-    ZSGcps(const ZSGcps &) = delete;
-    ZSGcps &operator=(const ZSGcps &) = delete;
-    /* False where they are too many, or not finite: none are kept then. */
-    bool IsKept() const
+    ZSGcps(int count, const GDAL_GCP *points, const OGRSpatialReference *srs);
+    struct zs_gcps Get() const
     {
-        return m_isKept;
-    }
-    const struct zs_gcps &Get() const
-    {
-        return m_gcps;
+        return {const_cast<struct zs_gcp *>(list.data()), list.size(), crs.empty() ? nullptr : crs.c_str(),
+                !list.empty()};
     }
 };
 
@@ -74,11 +66,11 @@ class ZSGeoreferencing
     OGRSpatialReference m_gcpSrs;
     bool m_gcpsRead = false, m_gcpsAreDeclared = false;
 
-    static constexpr unsigned TRANSFORM = 1, CRS = 2, REGISTRATION = 4, POINTS = 8;
     ZSView &m_view;
     struct zs_georef m_georef = {};
     bool m_isRead = false; /* read when first asked for, since that may cost requests */
     bool m_hasFailed = false; /* it could not be read */
+    static constexpr unsigned TRANSFORM = 1, CRS = 2, REGISTRATION = 4, POINTS = 8;
     unsigned m_changed = 0; /* TRANSFORM | CRS | REGISTRATION | POINTS */
 
     /* Reads m_georef. */
@@ -86,9 +78,6 @@ class ZSGeoreferencing
     CPLErr SetSrsOfCells(const OGRSpatialReference *srs);
     void KeepGCPs(const struct zs_gcps &gcps);
     enum zs_status FlushGCPs(struct zs_error *err);
-
-    /* Writes what changed. */
-    enum zs_status Write(unsigned changed, struct zs_error *err);
 
   public:
     explicit ZSGeoreferencing(ZSView &view) : m_view(view)

@@ -1,7 +1,9 @@
-/* A node of a store as a raster: an array, a group of arrays on one grid; or as a list of subdatasets. */
+/* A node of a store as a raster: an array, or the slices of it that its name selects; a group of arrays on one grid; or
+ * as a list of subdatasets. */
 #include "gdal/driver.h"
 
 #include <algorithm>
+#include <climits>
 #include <set>
 
 #include "dataset.h"
@@ -10,6 +12,179 @@
 extern "C"
 {
 #include "raster/listing.h"
+}
+
+namespace
+{
+/* What is asked for. */
+struct Request
+{
+    const std::shared_ptr<ZSStore> &store;
+    const ZSConnection &connection;
+    const ZSOpenOptions &options;
+    const GDALAccess access;
+    const char *const name; /* of the dataset */
+};
+} // namespace
+
+/* ---- The selection in the name of a dataset ---- */
+
+std::string zsDimensionName(const struct zs_node *node, int dim)
+{
+    const char *name = zs_dimension_name(node, dim);
+    bool isOnly = name != nullptr && name[0] != '\0';
+    for (int d = 0; d < node->array->ndim && isOnly; d++)
+    {
+        const char *other = d != dim ? zs_dimension_name(node, d) : nullptr;
+        isOnly = other == nullptr || strcmp(other, name) != 0;
+    }
+    return isOnly ? name : "dim" + std::to_string(dim);
+}
+
+/* Which of the dimensions but X and Y, counted from the slowest, has that name. */
+static bool findDimension(const struct zs_node *node, const struct zs_axes &axes, const std::string &name, int &dim,
+                          size_t &position, struct zs_error *err)
+{
+    std::string names;
+    position = 0;
+    for (dim = 0; dim < node->array->ndim; dim++)
+    {
+        const std::string own = zsDimensionName(node, dim);
+        const bool isPlane = dim == axes.x || dim == axes.y;
+        if (own == name && !isPlane)
+            return true;
+        if (own == name)
+        {
+            zs_fail(err, ZS_ARGUMENT, "array /%s: %s is its %s, of which a window is read", node->path, name.c_str(),
+                    dim == axes.x ? "X" : "Y");
+            return false;
+        }
+        position += isPlane ? 0 : 1;
+        names += isPlane ? "" : (names.empty() ? "" : ", ") + own;
+    }
+    zs_fail(err, ZS_ARGUMENT, "array /%s: it has no dimension %s%s%s", node->path, name.c_str(),
+            names.empty() ? "" : "; beside X and Y there are: ", names.c_str());
+    return false;
+}
+
+/* "0..24", "2026-05-01..last" */
+static enum zs_status chooseRange(const ZSStore &store, const struct zs_node *node, int dim, const std::string &text,
+                                  size_t dots, struct zs_selection &selection, struct zs_error *err)
+{
+    const std::string from = text.substr(0, dots), to = text.substr(dots + 2);
+    const std::string last = std::to_string(node->array->shape[dim] - 1);
+    const std::string begin = from == "last" ? last : zsUnescapedWord(from),
+                      end = to == "first" ? "0" : zsUnescapedWord(to);
+    return zs_select_range(store.hierarchy, node, dim, from == "first" ? nullptr : begin.c_str(),
+                           to == "last" ? nullptr : end.c_str(), &selection, err);
+}
+
+static enum zs_status chooseOne(const ZSStore &store, const struct zs_node *node, int dim, const std::string &text,
+                                struct zs_selection &selection, struct zs_error *err)
+{
+    const uint64_t size = node->array->shape[dim];
+    const size_t dots = text.find("..");
+    if (size == 0)
+        return zs_fail(err, ZS_ARGUMENT, "a dimension of no elements gives no band");
+    if (text == "first" || text == "last")
+    {
+        selection = {ZS_SELECT_ONE, text == "first" ? 0 : size - 1, 1};
+        return ZS_OK;
+    }
+    if (dots == std::string::npos)
+        return zs_select_value(store.hierarchy, node, dim, zsUnescapedWord(text).c_str(), &selection, err);
+    return chooseRange(store, node, dim, text, dots, selection, err);
+}
+
+/* Finds the selection that a connection makes in the dimensions other than X and Y, in their order; empty when it
+ * selects all. Reads coordinates only of dimensions that are selected by value. False, with the reason in err, when
+ * there is no such selection. */
+static bool selectSlices(const ZSStore &store, const struct zs_node *node, const struct zs_axes &axes,
+                   const ZSConnection &connection, std::vector<struct zs_selection> &selections, struct zs_error *err)
+{
+    selections.clear();
+    for (const uint64_t index : connection.indices)
+        selections.push_back({ZS_SELECT_ONE, index, 1});
+    for (const auto &wanted : connection.named)
+    {
+        int dim = 0;
+        size_t position = 0;
+        if (!findDimension(node, axes, wanted.first, dim, position, err))
+            return false;
+        if (selections.size() <= position)
+            selections.resize(position + 1, {ZS_SELECT_ALL, 0, 0});
+        struct zs_error reason;
+        if (selections[position].kind != ZS_SELECT_ALL)
+            zs_fail(&reason, ZS_ARGUMENT, "%s is given twice", wanted.first.c_str());
+        else if (chooseOne(store, node, dim, wanted.second, selections[position], &reason) == ZS_OK)
+            continue;
+        zs_fail(err, ZS_ARGUMENT, "array /%s: %s", node->path, reason.message);
+        return false;
+    }
+    return true;
+}
+
+std::string zsSelectionText(const std::vector<struct zs_selection> &selections)
+{
+    std::string text;
+    for (const auto &c : selections)
+    {
+        text += c.kind == ZS_SELECT_ALL ? ":*" : ":" + std::to_string(c.first);
+        text += c.kind == ZS_SELECT_RANGE ? ".." + std::to_string(c.first + c.count - 1) : "";
+    }
+    return text;
+}
+
+static bool hasDimension(const ZSArray &array, const std::string &name)
+{
+    for (int d = 0; d < array.node->array->ndim; d++)
+    {
+        if (d != array.axes.x && d != array.axes.y && zsDimensionName(array.node, d) == name)
+            return true;
+    }
+    return false;
+}
+
+/* Whether two arrays have the same dimensions, whose coordinates they then share. */
+static bool areAlike(const ZSArray &a, const ZSArray &b)
+{
+    const struct zs_array_meta &p = *a.node->array, &q = *b.node->array;
+    bool same = p.ndim == q.ndim && a.axes.x == b.axes.x && a.axes.y == b.axes.y;
+    for (int d = 0; d < p.ndim && same; d++)
+        same = p.shape[d] == q.shape[d] && zsDimensionName(a.node, d) == zsDimensionName(b.node, d);
+    return same;
+}
+
+/* The selection for each array of a group, in the dimensions that it has. */
+static bool selectOfEach(const ZSStore &store, const ZSConnection &connection, ZSBandSources &sources,
+                         struct zs_error *err)
+{
+    for (const auto &wanted : connection.named)
+    {
+        if (std::none_of(sources.begin(), sources.end(),
+                         [&](const ZSBandSource &source) { return hasDimension(*source.array, wanted.first); }))
+        {
+            zs_fail(err, ZS_ARGUMENT, "no array of the group has a dimension %s", wanted.first.c_str());
+            return false;
+        }
+    }
+    for (size_t i = 0; i < sources.size() && connection.Chooses(); i++)
+    {
+        const ZSArray &array = *sources[i].array;
+        if (i > 0 && areAlike(array, *sources[i - 1].array))
+        {
+            sources[i].selections = sources[i - 1].selections;
+            continue;
+        }
+        ZSConnection own = connection;
+        own.named.erase(std::remove_if(own.named.begin(), own.named.end(),
+                                       [&](const std::pair<std::string, std::string> &wanted)
+                                       { return !hasDimension(array, wanted.first); }),
+                        own.named.end());
+        if (!selectSlices(store, array.node, array.axes, own, sources[i].selections, err))
+            return false;
+    }
+    return true;
 }
 
 /* ---- Lists: datasets without bands ---- */
@@ -107,6 +282,31 @@ static std::string describe(const struct zs_node *node, const struct zs_slices *
     return s + " (" + typeName + ")";
 }
 
+/* A message lists at most so many arrays, so that it stays readable. */
+constexpr size_t MOST_NAMES = 12;
+
+/* "[4x10980x10980] b02, b03, b04, b08 (UInt16)" */
+static std::string describeGroup(const struct zs_raster_group &group)
+{
+    std::string names, types;
+    std::vector<GDALDataType> seen;
+    for (size_t i = 0; i < group.count; i++)
+    {
+        const struct zs_dtype &dtype = group.arrays[i]->array->dtype;
+        const GDALDataType type = zsGDALType(dtype.type, dtype.size);
+        if (i < MOST_NAMES)
+            names += (i > 0 ? ", " : "") + std::string(zs_path_name(group.arrays[i]->path));
+        if (std::find(seen.begin(), seen.end(), type) != seen.end())
+            continue;
+        seen.push_back(type);
+        types += (types.empty() ? "" : ", ") + std::string(GDALGetDataTypeName(type));
+    }
+    if (group.count > MOST_NAMES)
+        names += " and " + std::to_string(group.count - MOST_NAMES) + " more";
+    return "[" + std::to_string(group.bands) + "x" + std::to_string(group.height) + "x" + std::to_string(group.width) +
+           "] " + names + " (" + types + ")";
+}
+
 /* ---- Slices ---- */
 
 /* The times that the listed elements of an array's slowest further dimension are, or what else its coordinates say;
@@ -132,8 +332,8 @@ static std::vector<std::string> labelsOf(const ZSStore &store, const struct zs_n
 
 /* Lists subdatasets named by their indices: each slice of an array of more than two dimensions (MULTIBAND=NO), or each
  * element of its slowest dimension alone, where it has more slices than a dataset has bands. */
-static std::unique_ptr<GDALDataset> listSlices(const std::shared_ptr<ZSStore> &store, const ZSConnection &connection,
-                                               const struct zs_node *node, const struct zs_slices &slices, bool isEach)
+static std::unique_ptr<GDALDataset> listSlices(const Request &request, const struct zs_node *node,
+                                               const struct zs_slices &slices, bool isEach)
 {
     struct zs_slices listed = slices, rest = slices;
     std::vector<std::string> labels;
@@ -144,12 +344,12 @@ static std::unique_ptr<GDALDataset> listSlices(const std::shared_ptr<ZSStore> &s
         rest.dim_count--;
         std::copy(slices.dims + 1, slices.dims + slices.dim_count, rest.dims);
         std::copy(slices.sizes + 1, slices.sizes + slices.dim_count, rest.sizes);
-        labels = labelsOf(*store, node, slices);
+        labels = labelsOf(*request.store, node, slices);
     }
-    auto container = std::make_unique<ShardedZarrContainer>(*store, nullptr);
+    auto container = std::make_unique<ShardedZarrContainer>(*request.store, nullptr);
     std::vector<uint64_t> position(static_cast<size_t>(listed.dim_count));
     const auto description = describe(node, isEach ? nullptr : &rest);
-    const auto name = connection.SubdatasetName(node->path);
+    const auto name = request.connection.SubdatasetName(node->path);
     for (uint64_t n = 0; n < std::min(listed.count, MOST_LISTED); n++)
     {
         std::string slice;
@@ -189,14 +389,46 @@ static std::string whyUnreadable(const struct zs_node *node)
 
 namespace
 {
-/* Results of zs_rasters_find() below a group. */
+/* Results of zs_rasters_find() below a group, and which of them lie on one grid. */
 struct Found
 {
-    std::unique_ptr<const struct zs_node *, decltype(&free)> nodes{nullptr, free};
+    const struct zs_node **nodes = nullptr; /* owned */
     size_t count = 0, unreadable = 0; /* rasters, and behind them those that cannot be read */
-    ZSRasterGroups groups;
+    struct zs_raster_groups groups = {};
+
+    Found() = default;
+    ~Found()
+    {
+        free(nodes);
+        zs_raster_groups_clear(&groups);
+    }
+    Found(const Found &) = delete;
+    Found &operator=(const Found &) = delete;
 };
 } // namespace
+
+/* Finds the groups of rasters on one grid, among all that can be a dataset. */
+static enum zs_status findGroups(const Request &request, Found &found, struct zs_error *err)
+{
+    const ZSOpenOptions &options = request.options;
+    std::vector<const struct zs_node *> possible;
+    for (size_t i = 0; i < found.count; i++)
+    {
+        const struct zs_node *node = found.nodes[i];
+        const struct zs_array_meta &meta = *node->array;
+        struct zs_healpix healpix;
+        const bool isHealpix = zs_healpix_find(request.store->hierarchy, node, &healpix);
+        if (isHealpix && !options.healpix)
+            continue;
+        const bool isSmall = isHealpix || std::all_of(meta.shape, meta.shape + meta.ndim,
+                                                      [](uint64_t n) { return n <= static_cast<uint64_t>(INT_MAX); });
+        if (isSmall && zsGDALType(meta.dtype.type, meta.dtype.size) != GDT_Unknown)
+            possible.push_back(node);
+    }
+    return zs_raster_groups_find(request.store->hierarchy, possible.data(), possible.size(),
+                                 options.dim_x.empty() ? nullptr : options.dim_x.c_str(),
+                                 options.dim_y.empty() ? nullptr : options.dim_y.c_str(), &found.groups, err);
+}
 
 /* Title of a group in a list, which QGIS gives to the layer. */
 static std::string titleOf(const ZSConnection &connection, const struct zs_node *group)
@@ -205,131 +437,127 @@ static std::string titleOf(const ZSConnection &connection, const struct zs_node 
     return !path.empty() ? path : !store.empty() ? store : "/";
 }
 
-/* Adds the arrays that are masks, behind all others. */
-static void addMasks(const ZSStore &store, const ZSConnection &connection, const Found &found,
-                     ShardedZarrContainer &container)
-{
-    std::vector<const struct zs_node *> masks;
-    for (size_t i = 0; i < found.count; i++)
-    {
-        struct zs_error err;
-        struct zs_axes axes;
-        struct zs_mask mask;
-        const struct zs_node *node = found.nodes.get()[i];
-        if (zs_axes_find(store.hierarchy, node, nullptr, nullptr, &axes, &err) != ZS_OK ||
-            zs_mask_find(store.hierarchy, node, axes, &mask, &err) != ZS_OK || mask.node == nullptr ||
-            std::find(masks.begin(), masks.end(), mask.node) != masks.end())
-            continue;
-        masks.push_back(mask.node);
-        container.Add(connection.SubdatasetName(mask.node->path),
-                      std::string(mask.node->path) + " - " + describe(mask.node) + ", a mask");
-    }
-}
-
 /* Lists each raster once: as a band of a group of one kind (these come first) or by itself, so that copying all
  * subdatasets copies nothing twice. `broken`: a group of which arrays cannot be read, or null. */
-static std::unique_ptr<ShardedZarrContainer> listAll(const std::shared_ptr<ZSStore> &store,
-                                                     const ZSConnection &connection, const struct zs_node *group,
-                                                     const Found &found,
-                                                     const struct zs_raster_group *broken = nullptr)
+static std::unique_ptr<GDALDataset> listAll(const Request &request, const struct zs_node *group, const Found &found,
+                                            const struct zs_raster_group *broken = nullptr)
 {
-    auto container = std::make_unique<ShardedZarrContainer>(*store, group);
+    const ZSConnection &connection = request.connection;
+    auto container = std::make_unique<ShardedZarrContainer>(*request.store, group);
     std::set<const struct zs_node *> bands;
-    for (const auto &g : found.groups)
+    for (size_t i = 0; i < found.groups.count; i++)
     {
+        const struct zs_raster_group &g = found.groups.list[i];
         if (!g.is_one_kind || g.bands > ZS_MOST_BANDS || &g == broken)
             continue;
         bands.insert(g.arrays, g.arrays + g.count);
         container->Add(connection.SubdatasetName(g.group->path),
-                       titleOf(connection, g.group) + " - " + zsDescribeGroup(g));
+                       titleOf(connection, g.group) + " - " + describeGroup(g));
     }
     for (size_t i = 0; i < found.count + found.unreadable; i++)
     {
-        const struct zs_node *node = found.nodes.get()[i];
+        const struct zs_node *node = found.nodes[i];
         if (bands.count(node) > 0)
             continue;
         container->Add(connection.SubdatasetName(node->path),
                        std::string(node->path) + " - " +
                            (i < found.count ? describe(node) : "cannot be read: " + whyUnreadable(node)));
     }
-    addMasks(*store, connection, found, *container);
     container->Show(0, "");
     return container;
 }
 
-/* ---- Rasters ---- */
+/* ---- Opening ---- */
 
-static std::unique_ptr<GDALDataset> openNode(const std::shared_ptr<ZSStore> &store, ZSConnection connection,
-                                             const struct zs_node *node, const ZSOpenOptions &options,
-                                             GDALAccess access, const char *name, struct zs_error *err)
+static std::unique_ptr<GDALDataset> openSources(const Request &request, const ZSBandSources &sources,
+                                                const struct zs_node *group, struct zs_error *err)
 {
-    const auto opened = ZSArray::Open(*store, node, options, err);
-    std::vector<struct zs_selection> selections;
-    int shown = ZS_HEALPIX_SPHERE;
-    if (opened == nullptr || !zsTakeFace(*opened, connection, shown, err) ||
-        !zsSelect(*store, node, opened->axes, connection, selections, err))
-        return nullptr;
-    struct zs_slices slices;
-    // Over() reports an error.
-    const bool isFound = zs_slices_find(node->array->ndim, node->array->shape, opened->axes, selections.data(),
-                                        selections.size(), &slices, err) == ZS_OK;
-    const bool isEach = !options.multiband && node->array->ndim > 2;
-    if (isFound && selections.empty() && (isEach || slices.count > ZS_MOST_BANDS))
-        return listSlices(store, connection, node, slices, isEach);
-    if (isFound && slices.count > ZS_MOST_BANDS)
-        return refuseSlices(node, slices, err);
-    const ZSBandSources sources(1, ZSBandSource{opened, selections, shown});
-    auto ds = ShardedZarrDataset::Over(store, sources, nullptr, options, access, err);
-    if (ds == nullptr)
-        return nullptr;
-    ds->AttachPam(name);
+    auto ds = ShardedZarrDataset::Over(request.store, sources, group, request.options, request.access, err);
+    if (ds != nullptr)
+        ds->AttachPam(request.name);
     return ds;
 }
 
-/* Warns of arrays of the grid that cannot be read: their bands are missing, and the others have other numbers. */
-static void warnOfMissing(const struct zs_raster_group &group, const Found &found,
-                          const std::vector<std::string> &missing)
+static std::unique_ptr<GDALDataset> openNode(const Request &request, const struct zs_node *node, struct zs_error *err)
 {
-    for (const auto &message : missing)
-        CPLError(CE_Warning, CPLE_AppDefined, "/%s: a band is missing: %s", group.group->path, message.c_str());
-    for (size_t i = found.count; i < found.count + found.unreadable; i++)
+    ZSConnection connection = request.connection;
+    ZSBandSource source{ZSArray::Open(*request.store, node, request.options, err), {}};
+    if (source.array == nullptr || !zsTakeFace(*source.array, connection, source.shown, err) ||
+        !selectSlices(*request.store, node, source.array->axes, connection, source.selections, err))
+        return nullptr;
+    struct zs_slices slices;
+    // Over() reports an error.
+    const bool isFound = zs_slices_find(node->array->ndim, node->array->shape, source.array->axes,
+                                        source.selections.data(), source.selections.size(), &slices, err) == ZS_OK;
+    const bool isEach = !request.options.multiband && node->array->ndim > 2;
+    if (isFound && source.selections.empty() && (isEach || slices.count > ZS_MOST_BANDS))
+        return listSlices(request, node, slices, isEach);
+    if (isFound && slices.count > ZS_MOST_BANDS)
+        return refuseSlices(node, slices, err);
+    return openSources(request, ZSBandSources(1, source), nullptr, err);
+}
+
+/* Opens the arrays of a group, with a band for each slice of them, or for those that the connection selects; without
+ * those of a kind that cannot be read, for each of which `missing` gets a line. */
+static std::unique_ptr<GDALDataset> openArrays(const Request &request, const struct zs_raster_group &group,
+                                               std::vector<std::string> &missing, struct zs_error *err)
+{
+    ZSBandSources sources;
+    for (size_t i = 0; i < group.count; i++)
     {
-        const struct zs_node *node = found.nodes.get()[i];
-        if (zs_raster_group_misses(&group, node))
-            CPLError(CE_Warning, CPLE_AppDefined, "/%s: a band is missing: %s", group.group->path,
-                     node->array_error->message);
+        bool isKind = false;
+        const auto opened = ZSArray::Open(*request.store, group.arrays[i], request.options, err, &isKind);
+        if (opened != nullptr)
+            sources.push_back({opened, {}});
+        else if (isKind)
+            missing.push_back(err->message);
+        else
+            return nullptr;
     }
+    ZSConnection connection = request.connection;
+    int shown = ZS_HEALPIX_SPHERE;
+    if (sources.empty() || !zsTakeFace(*sources[0].array, connection, shown, err))
+        return nullptr;
+    for (auto &source : sources)
+        source.shown = shown;
+    return selectOfEach(*request.store, connection, sources, err) ? openSources(request, sources, group.group, err)
+                                                                  : nullptr;
 }
 
 /* `isAll`: whether the dataset shows all that the store has. */
-static std::unique_ptr<GDALDataset> openGroup(const std::shared_ptr<ZSStore> &store, const ZSConnection &connection,
-                                              const struct zs_node *group, const ZSOpenOptions &options,
-                                              GDALAccess access, const char *name, bool &isAll, struct zs_error *err)
+static std::unique_ptr<GDALDataset> openGroup(const Request &request, const struct zs_node *group, bool &isAll,
+                                              struct zs_error *err)
 {
-    const struct zs_node **rasters = nullptr;
     Found found;
-    if (zs_rasters_find(store->hierarchy, group, &rasters, &found.count, &found.unreadable, err) != ZS_OK)
+    const ZSConnection &connection = request.connection;
+    if (zs_rasters_find(request.store->hierarchy, group, &found.nodes, &found.count, &found.unreadable, err) != ZS_OK)
         return nullptr;
-    found.nodes.reset(rasters);
     if (found.count == 1)
-        return openNode(store, connection, rasters[0], options, access, name, err);
-    if (options.multiband && !found.groups.Find(*store, rasters, found.count, options, err))
+        return openNode(request, found.nodes[0], err);
+    if (request.options.multiband && findGroups(request, found, err) != ZS_OK)
         return nullptr;
-    const auto *first = found.groups.begin();
-    isAll = found.groups.end() - first == 1 && first->count == found.count && found.unreadable == 0;
-    const struct zs_raster_group *wanted = isAll && first->is_one_kind ? first
-                                           : connection.has_array      ? found.groups.Of(group)
-                                                                       : nullptr;
+    const struct zs_raster_group *first = found.groups.list, *wanted = nullptr;
+    isAll = found.groups.count == 1 && first->count == found.count && found.unreadable == 0;
+    if (isAll && first->is_one_kind)
+        wanted = first;
+    for (size_t i = 0; i < found.groups.count && wanted == nullptr && connection.has_array; i++)
+    {
+        if (first[i].group == group)
+            wanted = &first[i];
+    }
     if (wanted == nullptr || (wanted->bands > ZS_MOST_BANDS && !connection.Chooses()))
-        return listAll(store, connection, group, found);
+        return listAll(request, group, found);
     std::vector<std::string> missing;
-    auto ds = zsOpenRasterGroup(store, connection, *wanted, options, access, missing, err);
+    auto ds = openArrays(request, *wanted, missing, err);
     if (!missing.empty() && !connection.has_array)
-        return listAll(store, connection, group, found, wanted); // a user who names the group wants all of it
-    if (ds == nullptr)
-        return nullptr;
-    ds->AttachPam(name);
-    warnOfMissing(*wanted, found, missing);
+        return listAll(request, group, found, wanted); // a user who names the group wants all of it
+    for (size_t i = found.count; i < found.count + found.unreadable; i++)
+    {
+        if (zs_raster_group_misses(wanted, found.nodes[i]))
+            missing.push_back(found.nodes[i]->array_error->message);
+    }
+    for (size_t i = 0; i < missing.size() && ds != nullptr; i++) // the others have other numbers
+        CPLError(CE_Warning, CPLE_AppDefined, "/%s: a band is missing: %s", wanted->group->path, missing[i].c_str());
     return ds;
 }
 
@@ -337,9 +565,9 @@ std::unique_ptr<GDALDataset> zsRasterOpen(const std::shared_ptr<ZSStore> &store,
                                           const ZSConnection &connection, const ZSOpenOptions &options,
                                           GDALAccess access, const char *name, struct zs_error *err)
 {
+    const Request request{store, connection, options, access, name};
     bool isAll = true;
-    auto dataset = node->type == ZS_NODE_GROUP ? openGroup(store, connection, node, options, access, name, isAll, err)
-                                               : openNode(store, connection, node, options, access, name, err);
+    auto dataset = node->type == ZS_NODE_GROUP ? openGroup(request, node, isAll, err) : openNode(request, node, err);
     auto *raster = dynamic_cast<ShardedZarrDataset *>(dataset.get()); // else a list of several
     if (raster != nullptr && connection.array.empty() && !connection.Chooses() && isAll)
         raster->LookBeside(store->store->root);

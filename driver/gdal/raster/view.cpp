@@ -175,6 +175,15 @@ uint64_t ZSView::SliceCount(size_t source) const
     return count;
 }
 
+void ZSView::ListArrays(std::vector<const struct zs_node *> &nodes, std::vector<struct zs_axes> &axes) const
+{
+    for (const auto &source : sources)
+    {
+        nodes.push_back(source.array->node);
+        axes.push_back(source.array->axes);
+    }
+}
+
 void ZSView::SetChunkOrder(int order) const
 {
     for (const auto &source : sources)
