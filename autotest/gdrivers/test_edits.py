@@ -12,7 +12,7 @@ from osgeo import gdal, osr
 import oracle
 from stores import array_meta, group_meta, plain_meta, spatial_proj, write_coordinate
 from support import close, error_of, geotransform, held_band, name_of, open_ours, run_peer, warnings_of
-from writing import UTM, arrays, change_document, check_consolidated, copy, created, document, driver, source
+from writing import UTM, arrays, check_consolidated, copy, created, document, driver, source
 
 
 def update(path, array=None):

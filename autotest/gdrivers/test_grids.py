@@ -12,7 +12,7 @@ from stores import BIG, GZIP, array_meta, counting, group_meta, random_chain, ra
 from support import as_raster, assert_pixels, assert_reads, error_of, held_band, need_zarr_python_34, open_array, random_window, read_all, run_peer
 from test_update import update
 from test_validate import assert_clean
-from writing import copy, created, document, driver, pairs, source
+from writing import document
 
 
 STORES = 24  # of zarr-python

@@ -1,5 +1,4 @@
 """Groups whose arrays lie on one grid, each opened as one dataset with a band for every array, or for every slice of it."""
-import json
 import os
 import subprocess
 import threading

@@ -162,7 +162,8 @@ def test_a_day_is_appended_to_all_arrays_of_a_series(tmp_path, way):
             write(array, content[name][-1:], start=[day] + [0] * (values.ndim - 1))
         del a, b, time, array, root
         dataset = None
-        assert_content(tmp_path / "a.zarr", content)
+        if day in (7, 11):  # the last of a shard, and of all
+            assert_content(tmp_path / "a.zarr", content)
     raster = gdal.Open('SHARDEDZARR:"%s":/a' % (tmp_path / "a.zarr"))
     np.testing.assert_array_equal(raster.ReadAsArray(), content["a"])
 

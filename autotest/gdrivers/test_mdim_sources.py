@@ -6,7 +6,7 @@ import pytest
 from osgeo import gdal, osr
 
 from mdim import attributes_of, root_of
-from support import GDAL, need, warnings_of
+from support import need, warnings_of
 from writing import check_consolidated
 
 TEXT = gdal.ExtendedDataType.CreateString()

@@ -113,8 +113,8 @@ def assert_is_what_gdal_makes(store, names, folder, how):
 
 
 def test_mosaic_of_workers_equals_gdalwarp_though_one_is_killed(tmp_path):
-    """40 rasters, 3 workers, one of them killed; then what is missing, and only that, is made."""
-    names, store = make_inputs(tmp_path, 40), str(tmp_path / "m.zarr")
+    """24 rasters, 3 workers, one of them killed; then what is missing, and only that, is made."""
+    names, store = make_inputs(tmp_path, 24), str(tmp_path / "m.zarr")
     arguments = [store, *names, *TARGET, "--resampling", "bilinear", "--workers", 3]
     (tmp_path / "telling.py").write_text(TELLING)
     process = start(*arguments, script=str(tmp_path / "telling.py"), TOLD=str(tmp_path / "told"))
@@ -180,11 +180,6 @@ def test_mosaic_on_an_object_store_lists_nothing(tmp_path):
         base = tasks[:next(i for i, (_, key) in enumerate(tasks) if "/ovr_2x/m/c/" in key)]
         documents = base.count(("GET", "bucket/m.zarr/m/zarr.json"))
         assert documents <= len([key for key in shards if "/ovr_" not in key]) and len(base) - documents <= 4 * made[0]
-
-
-def test_workers_whose_blocks_fit_no_shard_lose_nothing_on_a_disk(tmp_path):
-    dask_writers.run(str(tmp_path / "m.zarr"))
-    assert_same(read_all(open_ours(str(tmp_path / "m.zarr"))), dask_writers.expected())
 
 
 def test_workers_whose_blocks_fit_no_shard_lose_nothing_on_an_object_store(s3):

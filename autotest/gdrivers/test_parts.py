@@ -1,58 +1,9 @@
-"""Maps, windows and series of chunks that are deep in time, which are read in parts: equal to what was written, whoever wrote it; and
-what is broken in a part, or too large for the whole."""
+"""Chunks that are read in parts (those of peers: test_peers.py): what is broken in a part, or too large for the whole."""
 import numpy as np
-import pytest
 
 import oracle
 from stores import LITTLE, array_meta, blosc, sharding
-from support import assert_same, error_of, in_process, need_codecs, open_ours, run_peer
-
-SEEDS = {"zarr-python": range(0, 14), "zarrs": range(100, 107), "tensorstore": range(200, 210)}
-
-
-@pytest.fixture(scope="module")
-def stores_of(tmp_path_factory):
-    made = {}
-
-    def make(writer):
-        if writer not in made:
-            folder = tmp_path_factory.mktemp(writer)
-            run_peer("deep_random.py", folder, SEEDS[writer][0], len(SEEDS[writer]), writer)
-            made[writer] = folder
-        return made[writer]
-    return make
-
-
-def check_parts(name, expected, seed, rounds=12):
-    """Random maps, windows of a map, boxes through all steps, and blocks, from one dataset, in which pieces of others are cached."""
-    rng = np.random.default_rng(seed)
-    dataset = open_ours(name)
-    depth, height, width = expected.shape
-    for _ in range(rounds):
-        z, y, x = (int(rng.integers(0, n)) for n in expected.shape)
-        h, w = int(rng.integers(1, min(20, height - y) + 1)), int(rng.integers(1, min(20, width - x) + 1))
-        band = dataset.GetRasterBand(z + 1)
-        assert_same(band.ReadAsArray(), expected[z], (seed, "map", z))
-        assert_same(band.ReadAsArray(x, y, w, h), expected[z, y:y + h, x:x + w], (seed, "window", z, y, x))
-        assert_same(dataset.ReadAsArray(x, y, 1, 1)[:, 0, 0], expected[:, y, x], (seed, "series", y, x))
-        assert_same(dataset.ReadAsArray(x, y, min(3, w), min(3, h)), expected[:, y:y + min(3, h), x:x + min(3, w)], (seed, "box", y, x))
-    again = open_ours(name)
-    block_width, block_height = again.GetRasterBand(1).GetBlockSize()
-    z = int(rng.integers(0, depth))
-    for y in range(0, height, block_height):
-        for x in range(0, width, block_width):
-            part = expected[z, y:y + block_height, x:x + block_width]
-            read = again.GetRasterBand(z + 1).ReadBlock(x // block_width, y // block_height)
-            found = np.frombuffer(read, expected.dtype).reshape(block_height, block_width)[:part.shape[0], :part.shape[1]]
-            assert_same(found, part, (seed, "block", z, y, x))
-
-
-@pytest.mark.parametrize("writer, seed", [(writer, seed) for writer, seeds in SEEDS.items() for seed in seeds])
-def test_parts_of_deep_chunks_read_as_written(stores_of, writer, seed):
-    folder = stores_of(writer)
-    expected = np.load(folder / ("%d.npy" % seed))
-    check_parts("SHARDEDZARR:%s/%d.zarr" % (folder, seed), expected, seed)
-
+from support import assert_same, error_of, in_process, need_codecs, open_ours
 
 SHAPE, CHUNK = (48, 150, 210), (48, 112, 112)
 CHAINS = {"plain": [sharding(CHUNK, LITTLE)], "unsharded": [LITTLE, blosc("zstd", "shuffle", 4)]}

@@ -1,5 +1,4 @@
 """Writing to an object store: how many requests it takes, which of them go side by side, and what is there when one fails."""
-import json
 import threading
 
 import numpy as np

@@ -9,9 +9,9 @@ import pytest
 from osgeo import gdal, osr
 
 import oracle
-from stores import BIG, CRC32C, GZIP, LITTLE, array_meta, group_meta, random_store, random_values, sharding, transpose
-from support import AS_NOBODY, as_raster, assert_same, error_of, in_process, name_of, need_codecs, open_array, open_ours, raster_dtype, \
-    random_window, read_all, same_crs
+from stores import BIG, CRC32C, GZIP, LITTLE, array_meta, group_meta, random_values, sharding, transpose
+from support import AS_NOBODY, assert_same, error_of, in_process, name_of, open_array, open_ours, raster_dtype, read_all, \
+    same_crs
 from writing import UTM, change_document, check_consolidated, chunks_of, copy, created, document, only_array, shards, source
 
 
@@ -52,48 +52,6 @@ STORES = {
     "keys v2": array_meta((40, 50), shard=[16, 32], codecs=[sharding((8, 8), BIG)], chunk_key_encoding={"name": "v2", "configuration": {"separator": "."}}),
     "fill 7": array_meta((40, 50), shard=[16, 32], codecs=[sharding((8, 8), BIG)], fill_value=7),
 }
-
-
-@pytest.mark.parametrize("kind", STORES)
-@pytest.mark.parametrize("order", ["c", "random"])
-def test_a_store_of_any_codecs_is_changed_by_windows(tmp_path, kind, order):
-    meta, rng = STORES[kind], np.random.default_rng(7)
-    array = random_values(rng, "uint16", meta["shape"])
-    array[..., 16:32, :30] = meta["fill_value"]
-    path = oracle.write(tmp_path / "a.zarr", meta, array, oracle.Layout(order=order, gap=3, share=True, seed=5))
-    bands = array.reshape((-1,) + array.shape[-2:])
-    for _ in range(3):
-        dataset = update(path)
-        for _ in range(4):
-            band, (x, y, w, h) = int(rng.integers(len(bands))), random_window(rng, 50, 40)
-            part = random_values(rng, "uint16", (h, w))
-            dataset.GetRasterBand(band + 1).WriteArray(part, x, y)
-            bands[band, y:y + h, x:x + w] = part
-        assert_same(read_all(dataset), bands)
-        dataset = None
-        assert_same(oracle.read(path)[1], array)
-        assert_same(read_all(open_array(path)), bands)
-    assert document(path) == meta
-
-
-@pytest.mark.parametrize("seed", range(60))
-def test_a_random_store_is_changed_by_windows(tmp_path, seed):
-    meta, array, layout = random_store(seed)
-    need_codecs(meta)
-    path, rng = oracle.write(tmp_path / "a.zarr", meta, array, layout), np.random.default_rng(seed)
-    expected = as_raster(array, meta["data_type"])
-    if raster_dtype(meta["data_type"]) != oracle.dtype_of(meta["data_type"]):
-        pytest.skip("this GDAL has no such type")
-    dataset = update(path)
-    for _ in range(4):
-        band, (x, y, w, h) = int(rng.integers(len(expected))), random_window(rng, expected.shape[2], expected.shape[1])
-        part = as_raster(random_values(rng, meta["data_type"], (h, w)), meta["data_type"])[0]
-        dataset.GetRasterBand(band + 1).WriteArray(part, x, y)
-        expected[band, y:y + h, x:x + w] = part
-    dataset = None
-    _, again = oracle.read(path)
-    assert_same(as_raster(again, meta["data_type"]), expected)
-    assert_same(read_all(open_array(path)), expected)
 
 
 # -------------------------------------------------------------------------------------------------- only what is touched

@@ -78,6 +78,33 @@ static inline struct zs_buffer get_object(struct zs_store *store, const char *ke
     return bytes;
 }
 
+static inline void expect_bytes(struct zs_store *store, const char *key, const char *bytes)
+{
+    struct zs_buffer b = get_object(store, key);
+    if (CHECK_EQ_U64(b.size, strlen(bytes)))
+        CHECK_EQ_MEM(b.data, bytes, strlen(bytes));
+    zs_buffer_free(&b);
+}
+
+/* A store of a local folder, or of one of GDAL's virtual file systems. */
+static inline struct zs_store *vsi_store(const char *root)
+{
+    struct zs_error err;
+    struct zs_store *store = NULL;
+    must(zs_store_open(root, &store, &err), &err);
+    return store;
+}
+
+/* A new folder on the disk. Freed with free(). */
+static inline char *new_directory(void)
+{
+    const char *tmp = getenv("TMPDIR");
+    char *root = zs_format("%s/shardedzarr_test.XXXXXX", tmp != NULL ? tmp : "/tmp");
+    if (!CHECK(mkdtemp(root) != NULL))
+        exit(1);
+    return root;
+}
+
 /* JSON written with ' for ". Freed with zs_json_free(). */
 static inline zs_json *json_of(const char *text)
 {

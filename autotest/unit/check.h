@@ -24,10 +24,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/status.h"
+
 static atomic_int check_failures;
 static const char *check_running = "main";
 
 #define CHECK(condition) check_true((condition), #condition, __FILE__, __LINE__)
+#define CHECK_OK(call, err) check_ok((call), (err), #call, __FILE__, __LINE__) /* prints the message of a failure */
 #define CHECK_EQ_U64(actual, expected) check_u64((uint64_t)(actual), (uint64_t)(expected), #actual, __FILE__, __LINE__)
 #define CHECK_EQ_I64(actual, expected) check_i64((int64_t)(actual), (int64_t)(expected), #actual, __FILE__, __LINE__)
 #define CHECK_EQ_F64(actual, expected) check_f64((actual), (expected), #actual, __FILE__, __LINE__) /* NaN equals NaN */
@@ -93,6 +96,14 @@ static inline bool check_true(bool condition, const char *what, const char *file
     check_fail(file, line);
     fprintf(stderr, "not so: %s\n", what);
     return false;
+}
+
+static inline bool check_ok(enum zs_status status, const struct zs_error *err, const char *what, const char *file,
+                            int line)
+{
+    if (!check_true(status == ZS_OK, what, file, line))
+        fprintf(stderr, "%s\n", err->message);
+    return status == ZS_OK;
 }
 
 static inline bool check_u64(uint64_t actual, uint64_t expected, const char *what, const char *file, int line)

@@ -87,8 +87,7 @@ static void write_randomly(const struct layout *l, struct zs_array *a, uint16_t 
             model[element_of(i, l->ndim, l->shape, w->start, w->count)] = value;
         }
     }
-    if (!CHECK(zs_array_write_windows(a, windows, count, item, converted ? narrow : NULL, NULL, &err) == ZS_OK))
-        fprintf(stderr, "%s\n", err.message);
+    CHECK_OK(zs_array_write_windows(a, windows, count, item, converted ? narrow : NULL, NULL, &err), &err);
     for (size_t k = 0; k < count; k++)
         free(memory[k]);
 }
@@ -99,8 +98,7 @@ static void compare(const struct layout *l, struct zs_array *a, const uint16_t *
     struct zs_error err = {""};
     const uint64_t n = product(count, l->ndim);
     uint16_t *out = malloc((size_t)n * 2);
-    if (!CHECK(zs_array_read(a, start, count, out, &err) == ZS_OK))
-        fprintf(stderr, "%s\n", err.message);
+    CHECK_OK(zs_array_read(a, start, count, out, &err), &err);
     for (uint64_t i = 0; i < n; i++)
         if (!CHECK_EQ_U64(out[i], model[element_of(i, l->ndim, l->shape, start, count)]))
             break;

@@ -1,5 +1,4 @@
 /* The cache: budget, pins, loading once. */
-#define _GNU_SOURCE /* usleep, rand_r */
 #include "base/cache.h"
 #include "base/limits.h"
 #include "check.h"

@@ -1,5 +1,4 @@
 /* Changes of several documents whose writer is killed, at every step: the next writer finds all of them, or none. */
-#define _GNU_SOURCE /* mkdtemp */
 #include <stdlib.h>
 
 #include <cpl_vsi.h>
@@ -55,8 +54,7 @@ static struct zs_hierarchy *opened(struct zs_store *store)
 {
     struct zs_hierarchy *h = NULL;
     struct zs_error err = {0};
-    if (!CHECK(zs_hierarchy_open(store, true, &h, &err) == ZS_OK))
-        fprintf(stderr, "%s\n", err.message);
+    CHECK_OK(zs_hierarchy_open(store, true, &h, &err), &err);
     return h;
 }
 

@@ -56,8 +56,7 @@ static void check_content(struct zs_array *a, const unsigned char *model)
 {
     struct zs_error err = {""};
     unsigned char out[SIDE * SIDE] = {0};
-    if (!CHECK(zs_array_read(a, zeros, whole, out, &err) == ZS_OK))
-        fprintf(stderr, "%s\n", err.message);
+    CHECK_OK(zs_array_read(a, zeros, whole, out, &err), &err);
     CHECK_EQ_MEM(out, model, sizeof out);
 }
 

@@ -73,8 +73,7 @@ static struct zs_hierarchy *open_hierarchy(struct counting *c, bool use_consolid
 {
     struct zs_hierarchy *h = NULL;
     struct zs_error err = {0};
-    if (!CHECK(zs_hierarchy_open(&c->base, use_consolidated, &h, &err) == ZS_OK))
-        fprintf(stderr, "%s\n", err.message);
+    CHECK_OK(zs_hierarchy_open(&c->base, use_consolidated, &h, &err), &err);
     return h;
 }
 
@@ -111,8 +110,7 @@ static void check_list(struct zs_hierarchy *h, const char *expected)
     size_t count = 0;
     struct zs_error err = {0};
     char text[4096] = "";
-    if (!CHECK(zs_hierarchy_list(h, &nodes, &count, &err) == ZS_OK))
-        fprintf(stderr, "%s\n", err.message);
+    CHECK_OK(zs_hierarchy_list(h, &nodes, &count, &err), &err);
     for (size_t i = 0; i < count && strlen(text) < 3000; i++) {
         const char *path = nodes[i]->path[0] != '\0' ? nodes[i]->path : "-";
         (void)snprintf(text + strlen(text), sizeof text - strlen(text), nodes[i]->is_implicit ? " (%s)" : " %s", path);
@@ -376,8 +374,7 @@ TEST(test_many_threads_ask_at_once)
     }
     struct threads t = {open_hierarchy(&c, true)};
     struct zs_error err = {0};
-    if (!CHECK(zs_parallel_for(8, 400, look_up, &t, &err) == ZS_OK))
-        fprintf(stderr, "%s\n", err.message);
+    CHECK_OK(zs_parallel_for(8, 400, look_up, &t, &err), &err);
     close_all(t.h, &c);
 }
 
@@ -541,8 +538,7 @@ TEST(test_recreated_array_keeps_its_document_as_long_as_its_chunks)
         CHECK(zs_hierarchy_remove(t.a, "y", NULL) == ZS_OK && zs_hierarchy_remove(t.a, "x", NULL) == ZS_OK);
         CHECK(has(t.s, "x/zarr.json") && has(t.s, "x/c/0"));
         struct zs_error err = {0};
-        if (!CHECK(zs_group_make(t.a, "", "x", &node, &err) == ZS_OK))
-            fprintf(stderr, "%s\n", err.message);
+        CHECK_OK(zs_group_make(t.a, "", "x", &node, &err), &err);
         CHECK(!has(t.s, "x/zarr.json") && !has(t.s, "x/c/0") && !has(t.s, "y/zarr.json"));
         struct zs_hierarchy *seen = NULL;
         CHECK(zs_hierarchy_open(t.s, true, &seen, NULL) == ZS_OK);

@@ -1,5 +1,4 @@
 /* The loop that shares its items among threads. */
-#define _GNU_SOURCE /* usleep */
 #include "base/parallel.h"
 
 #include <pthread.h>

@@ -11,12 +11,6 @@ static const char text_array[] = "{\"zarr_format\":3,\"node_type\":\"array\",\"s
                                  "\"fill_value\":\"\",\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk"
                                  "_shape\":[4]}},\"chunk_key_encoding\":\"default\",\"codecs\":[\"vlen-utf8\"]}";
 
-static void check_ok(enum zs_status status, const struct zs_error *err)
-{
-    if (!CHECK(status == ZS_OK))
-        fprintf(stderr, "%s\n", err->message);
-}
-
 static bool is_there(struct zs_store *store, const char *key)
 {
     struct zs_error err;
@@ -39,17 +33,17 @@ static void put_base(struct geo_store *s, bool is_consolidated)
     zs_json *documents[3];
     struct zs_error err = {""};
     struct zs_hierarchy *h = NULL;
-    check_ok(zs_hierarchy_open(s->store, false, &h, &err), &err);
+    CHECK_OK(zs_hierarchy_open(s->store, false, &h, &err), &err);
     for (int i = 0; i < 3; i++) {
         const struct zs_node *node = NULL;
-        check_ok(zs_hierarchy_node(h, paths[i], &node, &err), &err);
+        CHECK_OK(zs_hierarchy_node(h, paths[i], &node, &err), &err);
         documents[i] = node->document;
     }
     zs_json *root = zs_group_document();
-    check_ok(zs_document_consolidate(root, paths, documents, 3, &err), &err);
+    CHECK_OK(zs_document_consolidate(root, paths, documents, 3, &err), &err);
     char *text = NULL;
-    check_ok(zs_document_print(s->store, "", root, &text, &err), &err);
-    check_ok(zs_document_put_text(s->store, "", NULL, text, &err), &err);
+    CHECK_OK(zs_document_print(s->store, "", root, &text, &err), &err);
+    CHECK_OK(zs_document_put_text(s->store, "", NULL, text, &err), &err);
     free(text);
     zs_json_free(root);
     zs_hierarchy_free(h);
@@ -106,17 +100,17 @@ static size_t check_levels(struct zs_store *store, bool use_consolidated, const 
     struct zs_hierarchy *h = NULL;
     const struct zs_node *a = NULL;
     struct zs_names levels = {0};
-    check_ok(zs_hierarchy_open(store, use_consolidated, &h, &err), &err);
-    check_ok(zs_hierarchy_node(h, "a", &a, &err), &err);
-    check_ok(zs_overviews_find(h, a, yx, &levels, &err), &err);
+    CHECK_OK(zs_hierarchy_open(store, use_consolidated, &h, &err), &err);
+    CHECK_OK(zs_hierarchy_node(h, "a", &a, &err), &err);
+    CHECK_OK(zs_overviews_find(h, a, yx, &levels, &err), &err);
     for (size_t i = 0; i < levels.count; i++) {
         const struct zs_node *level = NULL;
         struct zs_array *array = NULL;
         uint8_t pixels[20 * 30] = {0};
         const uint64_t zero[2] = {0, 0};
-        check_ok(zs_hierarchy_node(h, levels.list[i], &level, &err), &err);
-        check_ok(zs_array_open_node(h, level, NULL, &array, &err), &err);
-        check_ok(zs_array_read(array, zero, level->array->shape, pixels, &err), &err);
+        CHECK_OK(zs_hierarchy_node(h, levels.list[i], &level, &err), &err);
+        CHECK_OK(zs_array_open_node(h, level, NULL, &array, &err), &err);
+        CHECK_OK(zs_array_read(array, zero, level->array->shape, pixels, &err), &err);
         for (uint64_t k = 0; k < level->array->shape[0] * level->array->shape[1]; k++)
             if (!CHECK(pixels[k] == value_of_width[level->array->shape[1]])) {
                 fprintf(stderr, "%s: %d\n", levels.list[i], pixels[k]);
@@ -134,7 +128,7 @@ static bool lists(struct zs_store *store, const char *path)
     struct zs_error err = {""};
     struct zs_hierarchy *h = NULL;
     const struct zs_node *node = NULL;
-    check_ok(zs_hierarchy_open(store, true, &h, &err), &err);
+    CHECK_OK(zs_hierarchy_open(store, true, &h, &err), &err);
     const enum zs_status status = zs_hierarchy_node(h, path, &node, &err);
     zs_hierarchy_free(h);
     return status == ZS_OK;
@@ -155,9 +149,9 @@ TEST(test_removing_levels_keeps_unrelated_objects)
         struct zs_error err = {""};
         const char *key = strangers[i / 2].key;
         put_base(&s, i % 2 == 1);
-        check_ok(build(s.store, 1, &err), &err);
+        CHECK_OK(build(s.store, 1, &err), &err);
         put(&s, key, strangers[i / 2].text, strlen(strangers[i / 2].text));
-        check_ok(clean(s.store, &err), &err);
+        CHECK_OK(clean(s.store, &err), &err);
         CHECK(is_there(s.store, key) && is_there(s.store, "ovr_2x/zarr.json") && lists(s.store, "ovr_2x"));
         CHECK(!is_there(s.store, "ovr_2x/a/zarr.json") && !is_there(s.store, "ovr_2x/a/c/0/0") &&
               !lists(s.store, "ovr_2x/a"));
@@ -177,7 +171,7 @@ TEST(test_removing_that_is_killed_leaves_no_level_or_a_whole_one)
             struct zs_error err = {""};
             struct fault_store faults;
             put_base(&s, how % 2 == 1);
-            check_ok(build(s.store, 1, &err), &err);
+            CHECK_OK(build(s.store, 1, &err), &err);
             put(&s, "ovr_2x/notes.txt", "mine", 4);
             fault_store_init(&faults, s.store);
             faults.fail_at = n;
@@ -188,7 +182,7 @@ TEST(test_removing_that_is_killed_leaves_no_level_or_a_whole_one)
             CHECK(failed || done || !faults.fail_on); /* what is asked again may fail once */
             const size_t levels = check_levels(s.store, true, (uint8_t[31]){[15] = 1});
             CHECK(is_there(s.store, "ovr_2x/notes.txt") && is_there(s.store, "a/zarr.json") && (failed || levels == 0));
-            check_ok(clean(s.store, &err), &err); /* and it can be done again */
+            CHECK_OK(clean(s.store, &err), &err); /* and it can be done again */
             CHECK(check_levels(s.store, true, (uint8_t[31]){0}) == 0 &&
                   check_levels(s.store, false, (uint8_t[31]){0}) == 0);
             close_store(&s);
@@ -212,17 +206,17 @@ static void put_outdated_level(struct geo_store *s, bool is_consolidated)
     put_array(s, "ovr_2x/a", "[9,14]", "['y','x']", "uint8", "0", "{}");
     put(s, "ovr_2x/a/c/0/0", pixels, sizeof pixels);
     static const char *const listed[] = {"ovr_2x", "ovr_2x/a"};
-    check_ok(zs_hierarchy_open(s->store, true, &h, &err), &err);
+    CHECK_OK(zs_hierarchy_open(s->store, true, &h, &err), &err);
     for (int i = 0; i < 2; i++) {
-        check_ok(zs_hierarchy_stored_node(h, listed[i], &node, &err), &err);
-        check_ok(zs_hierarchy_edit(h, node, &attributes, &err), &err);
+        CHECK_OK(zs_hierarchy_stored_node(h, listed[i], &node, &err), &err);
+        CHECK_OK(zs_hierarchy_edit(h, node, &attributes, &err), &err);
     }
-    check_ok(zs_hierarchy_node(h, "", &node, &err), &err);
-    check_ok(zs_hierarchy_edit(h, node, &attributes, &err), &err);
+    CHECK_OK(zs_hierarchy_node(h, "", &node, &err), &err);
+    CHECK_OK(zs_hierarchy_edit(h, node, &attributes, &err), &err);
     const char text[] = "{\"layout\":[{\"asset\":\"a\"},{\"asset\":\"ovr_2x\",\"derived_from\":\"a\"}],\"theirs\":1}";
-    check_ok(zs_json_parse(text, sizeof text - 1, &layout, &err), &err);
+    CHECK_OK(zs_json_parse(text, sizeof text - 1, &layout, &err), &err);
     CHECK(zs_json_add(attributes, "multiscales", layout) != NULL);
-    check_ok(zs_hierarchy_flush(h, &err), &err);
+    CHECK_OK(zs_hierarchy_flush(h, &err), &err);
     zs_hierarchy_free(h);
 }
 
@@ -246,10 +240,10 @@ TEST(test_an_outdated_level_is_not_read_and_goes_before_the_new_one)
             CHECK(failed || done || !faults.fail_on); /* what is asked again may fail once */
             CHECK(check_levels(s.store, true, new) <= 1 && check_levels(s.store, false, new) <= 1);
             CHECK(failed || check_levels(s.store, true, new) == 1);
-            check_ok(build(s.store, 6, &err), &err); /* the next one comes to its end, and leaves one level */
+            CHECK_OK(build(s.store, 6, &err), &err); /* the next one comes to its end, and leaves one level */
             CHECK(check_levels(s.store, true, (uint8_t[31]){[15] = 6}) == 1);
             CHECK(check_levels(s.store, false, (uint8_t[31]){[15] = 6}) == 1);
-            check_ok(clean(s.store, &err), &err);
+            CHECK_OK(clean(s.store, &err), &err);
             CHECK(check_levels(s.store, true, (uint8_t[31]){0}) == 0);
             close_store(&s);
         }

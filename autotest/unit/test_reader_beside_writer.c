@@ -53,6 +53,7 @@ static struct zs_store *open_store(const struct scene *s)
     struct zs_error err;
     struct zs_store *store = NULL;
     must(zs_store_open(s->root, &store, &err), &err);
+    zs_store_set_sync(store, ZS_SYNC_NO); /* none of them waits for the disk: they meet more often */
     return store;
 }
 

@@ -1,5 +1,4 @@
 /* The table of functions of a store: the same contract for every filling. */
-#define _GNU_SOURCE /* mkdtemp */
 #include <cpl_conv.h>
 #include <cpl_error.h>
 #include <cpl_string.h>
@@ -8,19 +7,6 @@
 #include <unistd.h>
 
 #include "array_store.h"
-
-static void expect_bytes(struct zs_store *store, const char *key, const char *bytes)
-{
-    struct zs_error err = {""};
-    struct zs_buffer b = {0};
-    if (CHECK(zs_store_get(store, key, 1000, &b, &err) == ZS_OK)) {
-        CHECK_EQ_U64(b.size, strlen(bytes));
-        CHECK_EQ_MEM(b.data, bytes, strlen(bytes));
-    } else {
-        fprintf(stderr, "%s\n", err.message);
-    }
-    zs_buffer_free(&b);
-}
 
 static void check_put_and_get(struct zs_store *store)
 {
@@ -218,14 +204,6 @@ static void check_contract(struct zs_store *store, bool keeps_old_bytes)
     zs_store_free(store);
 }
 
-static struct zs_store *vsi_store(const char *root)
-{
-    struct zs_error err;
-    struct zs_store *store = NULL;
-    must(zs_store_open(root, &store, &err), &err);
-    return store;
-}
-
 TEST(test_memory_keeps_the_contract)
 {
     check_contract(memory_store(), true);
@@ -236,14 +214,6 @@ TEST(test_vsimem_keeps_the_contract)
 {
     check_contract(vsi_store("/vsimem/store.zarr/"), false);
     VSIRmdirRecursive("/vsimem/store.zarr");
-}
-
-static char *new_directory(void)
-{
-    const char *tmp = getenv("TMPDIR");
-    char *root = zs_format("%s/test_store.XXXXXX", tmp != NULL ? tmp : "/tmp");
-    CHECK(mkdtemp(root) != NULL);
-    return root;
 }
 
 TEST(test_a_directory_keeps_the_contract)

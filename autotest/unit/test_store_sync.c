@@ -1,6 +1,5 @@
 /* In which order a store asks for its bytes to be put on the disk. The functions of the C library that do it are
  * replaced by ones that take a note. */
-#define _GNU_SOURCE /* mkdtemp, O_DIRECTORY */
 #include <cpl_vsi.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,5 @@
 /* How a shard that is there is changed (shard/writer_private.h): appended to, or overwritten in place. What it costs, what a
  * kill at any call leaves, and what is rewritten instead. */
-#define _GNU_SOURCE /* symlink() */
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -69,8 +68,7 @@ static void check_content(struct zs_store *store, const struct zs_node *node, co
     struct zs_error err = {""};
     uint16_t out[SIDE * SIDE];
     struct zs_array *a = open_with(store, node, ZS_UPDATE_REWRITE);
-    if (!CHECK(zs_array_read(a, start, count, out, &err) == ZS_OK))
-        fprintf(stderr, "%s\n", err.message);
+    CHECK_OK(zs_array_read(a, start, count, out, &err), &err);
     CHECK_EQ_MEM(out, model, sizeof out);
     zs_array_close(a);
 }
@@ -304,9 +302,7 @@ static void check_old_or_new_from_afar(struct zs_store *store, const struct zs_n
     uint16_t out[SIDE * SIDE];
     store->is_remote = true;
     struct zs_array *a = open_with(store, node, ZS_UPDATE_REWRITE);
-    if (!CHECK(zs_array_read(a, start, count, out, &err) == ZS_OK))
-        fprintf(stderr, "%s\n", err.message);
-    else
+    if (CHECK_OK(zs_array_read(a, start, count, out, &err), &err))
         for (size_t i = 0; i < SIDE * SIDE; i++)
             CHECK(out[i] == before[i] || out[i] == after[i]);
     zs_array_close(a);

@@ -7,7 +7,7 @@
 #include "memory_store.h"
 
 #define UPLOADS 4
-#define ROUNDS 10
+#define ROUNDS 3
 
 static atomic_bool may_end;
 
