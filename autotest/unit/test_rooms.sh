@@ -26,7 +26,7 @@ done <<END
 gdal 15727
 validate 1219
 raster 4652
-geo 8125
+geo 8038
 array 5133
 shard 1733
 icechunk 1665

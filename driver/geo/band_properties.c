@@ -1,4 +1,4 @@
-/* Band properties: one table of them, what each is in JSON, and those of an array in its attributes. */
+/* Band properties: as members of an entry of gdal:bands, and as attributes of an array. */
 #include "geo/bands.h"
 
 #include <math.h>
@@ -73,10 +73,11 @@ static bool colour_entry(const zs_json *list, struct zs_colour_entry *entry)
     return true;
 }
 
-/* Replaces the table by a list of entries, where it is one. */
-static bool colour_table_take(const zs_json *list, struct zs_colour_entry **table, size_t *count)
+static bool colours_of(const zs_json *list, struct zs_colour_entry **table, size_t *count)
 {
     const size_t n = zs_json_is_array(list) ? zs_json_size(list) : 0;
+    *table = NULL;
+    *count = 0;
     if (n == 0 || n > ZS_MAX_COLOURS)
         return true;
     struct zs_colour_entry *t = zs_calloc(n, sizeof *t);
@@ -88,17 +89,18 @@ static bool colour_table_take(const zs_json *list, struct zs_colour_entry **tabl
             free(t);
             return true;
         }
-    free(*table);
     *table = t;
     *count = n;
     return true;
 }
 
-static bool colour_table_write(zs_json *object, const char *name, const struct zs_colour_entry *table, size_t count)
+static bool add_colours(zs_json *object, const char *name, const struct zs_colour_entry *table, size_t count)
 {
-    zs_json *list = count <= ZS_MAX_COLOURS ? zs_json_add_array(object, name) : NULL;
-    bool ok = list != NULL || count > ZS_MAX_COLOURS;
-    for (size_t i = 0; i < count && ok && list != NULL; i++) {
+    if (count == 0 || count > ZS_MAX_COLOURS)
+        return true;
+    zs_json *list = zs_json_add_array(object, name);
+    bool ok = list != NULL;
+    for (size_t i = 0; i < count && ok; i++) {
         zs_json *e = zs_json_add_array(list, NULL);
         zs_json_add_int64(e, NULL, table[i].r);
         zs_json_add_int64(e, NULL, table[i].g);
@@ -110,22 +112,20 @@ static bool colour_table_write(zs_json *object, const char *name, const struct z
 
 /* ---- Categories ---- */
 
-/* Replaces the names by a list of them, by index, where it is one. */
-static bool names_take(const zs_json *list, char ***categories)
+/* The names of a list, by index; NULL where it is none. */
+static bool names_of(const zs_json *list, char ***categories)
 {
     struct zs_names names = {0};
     enum zs_status status = ZS_OK;
-    if (!zs_json_is_array(list) || zs_json_size(list) == 0 || zs_json_size(list) > MAX_CATEGORIES)
-        return true;
-    for (const zs_json *c = zs_json_first(list); c != NULL && status == ZS_OK; c = zs_json_next(c)) {
+    const bool is_one = zs_json_is_array(list) && zs_json_size(list) <= MAX_CATEGORIES;
+    for (const zs_json *c = is_one ? zs_json_first(list) : NULL; c != NULL && status == ZS_OK; c = zs_json_next(c)) {
         const char *text = "";
         zs_json_string(c, &text);
         status = zs_names_add(&names, zs_strdup(text), NULL);
     }
-    char **former = status == ZS_OK ? *categories : names.list;
-    if (status == ZS_OK)
-        *categories = names.list;
-    zs_names_free(former);
+    if (status != ZS_OK)
+        zs_names_free(names.list);
+    *categories = status == ZS_OK ? names.list : NULL;
     return status == ZS_OK;
 }
 
@@ -134,8 +134,7 @@ static bool categories_read(const zs_json *attributes, char ***categories)
 {
     struct zs_flags flags;
     size_t count = 0;
-    *categories = NULL;
-    bool ok = names_take(zs_json_get(attributes, "gdal:categories"), categories);
+    bool ok = names_of(zs_json_get(attributes, "gdal:categories"), categories);
     if (!ok || *categories != NULL)
         return ok;
     if (zs_flags_read(attributes, &flags, NULL) != ZS_OK)
@@ -353,45 +352,21 @@ enum zs_status zs_write_nodata(zs_json *attributes, const struct zs_dtype *dtype
     return ok ? ZS_OK : zs_fail_memory(err);
 }
 
-/* ---- The one table ---- */
+/* ---- An entry of gdal:bands ---- */
 
-#define AT(member) offsetof(struct zs_band_properties, member)
-
-/* A new property is a row, of one of the kinds below. */
-const struct zs_band_property_row zs_band_property_rows[] = {
-    {ZS_BAND_DESCRIPTION, ZS_OF_TEXT, AT(description), 0, 0, "description", {"long_name"}},
-    {ZS_BAND_UNIT, ZS_OF_TEXT, AT(unit), 0, 0, "unit", {"units", "unit"}},
-    {ZS_BAND_SCALE, ZS_OF_NUMBER, AT(scale), AT(has_scale), 1, "scale", {"scale_factor"}},
-    {ZS_BAND_OFFSET, ZS_OF_NUMBER, AT(offset), AT(has_offset), 0, "offset", {"add_offset"}},
-    {ZS_BAND_NODATA, ZS_OF_NODATA, AT(nodata), AT(has_nodata), 0, "nodata", {NULL}},
-    {ZS_BAND_CATEGORIES, ZS_OF_NAMES, AT(categories), 0, 0, "categories", {NULL}},
+const struct zs_band_member zs_band_members[] = {
+    {ZS_BAND_DESCRIPTION, "description", {"long_name"}},
+    {ZS_BAND_UNIT, "unit", {"units", "unit"}},
+    {ZS_BAND_SCALE, "scale", {"scale_factor"}},
+    {ZS_BAND_OFFSET, "offset", {"add_offset"}},
+    {ZS_BAND_NODATA, "nodata", {NULL}},
+    {ZS_BAND_CATEGORIES, "categories", {NULL}},
     {ZS_BAND_COLOUR,
-     ZS_OF_TEXT,
-     AT(colour_name),
-     0,
-     0,
      "color_interpretation",
      {"COLOR_INTERPRETATION", "color_interpretation", "colour_interpretation"}},
-    {ZS_BAND_COLOUR_TABLE, ZS_OF_COLOURS, AT(colour_table), 0, 0, "color_table", {"gdal:color_table"}},
+    {ZS_BAND_COLOUR_TABLE, "color_table", {"gdal:color_table"}},
+    {0, NULL, {NULL}},
 };
-
-/* The parts of a band that a row speaks of. */
-static char **text_in(const struct zs_band_properties *band, const struct zs_band_property_row *row)
-{
-    return (char **)((uintptr_t)band + row->at);
-}
-static char ***names_in(const struct zs_band_properties *band, const struct zs_band_property_row *row)
-{
-    return (char ***)((uintptr_t)band + row->at);
-}
-static double *number_in(const struct zs_band_properties *band, const struct zs_band_property_row *row)
-{
-    return (double *)((uintptr_t)band + row->at);
-}
-static bool *flag_in(const struct zs_band_properties *band, const struct zs_band_property_row *row)
-{
-    return (bool *)((uintptr_t)band + row->has);
-}
 
 static bool has_text(const char *text)
 {
@@ -404,168 +379,101 @@ static bool copy_text(const char *text, char **copy)
     return text == NULL || *copy != NULL;
 }
 
-bool zs_text_replace(char **text, const zs_json *member)
+/* Each of these replaces what is there by a member, if there is one: by nothing where that is null or odd. */
+bool zs_band_text_take(const zs_json *member, char **text)
 {
-    const char *found;
-    if (!zs_json_string(member, &found))
+    const char *found = NULL;
+    if (member == NULL)
         return true;
     free(*text);
-    *text = NULL;
-    return found[0] == '\0' || copy_text(found, text);
+    zs_json_string(member, &found);
+    return copy_text(has_text(found) ? found : NULL, text);
 }
 
-static bool is_same_list(char *const *a, char *const *b)
+static void take_number(const zs_json *member, bool *has, double *value, double otherwise)
 {
-    if (a == NULL || b == NULL)
-        return a == b;
-    while (*a != NULL && *b != NULL && strcmp(*a, *b) == 0)
-        a++, b++;
-    return *a == NULL && *b == NULL;
+    if (member == NULL)
+        return;
+    *has = zs_json_double(member, value) && isfinite(*value);
+    *value = *has ? *value : otherwise;
 }
 
-static bool add_list(zs_json *parent, const char *name, char *const *list)
+static void take_nodata(const zs_json *member, const struct zs_dtype *dtype, struct zs_band_properties *band)
 {
-    zs_json *added = zs_json_add_array(parent, name);
-    bool ok = added != NULL;
-    for (; ok && *list != NULL; list++)
-        ok = zs_json_add_string(added, NULL, *list) != NULL;
+    if (member == NULL || dtype == NULL)
+        return;
+    band->has_nodata = zs_json_typeof(member) != ZS_JSON_NULL && missing_value_read(dtype, member, band->nodata);
+    band->nodata_is_implied = false;
+}
+
+bool zs_band_entry_take(const zs_json *entry, const struct zs_dtype *dtype, struct zs_band_properties *band)
+{
+    const zs_json *categories = zs_json_get(entry, "categories"), *colours = zs_json_get(entry, "color_table");
+    take_number(zs_json_get(entry, "scale"), &band->has_scale, &band->scale, 1);
+    take_number(zs_json_get(entry, "offset"), &band->has_offset, &band->offset, 0);
+    take_nodata(zs_json_get(entry, "nodata"), dtype, band);
+    bool ok = zs_band_text_take(zs_json_get(entry, "description"), &band->description);
+    ok = zs_band_text_take(zs_json_get(entry, "unit"), &band->unit) && ok;
+    ok = zs_band_text_take(zs_json_get(entry, "color_interpretation"), &band->colour_name) && ok;
+    if (categories != NULL) {
+        zs_names_free(band->categories);
+        ok = names_of(categories, &band->categories) && ok;
+    }
+    if (colours != NULL) {
+        free(band->colour_table);
+        ok = colours_of(colours, &band->colour_table, &band->colour_count) && ok;
+    }
     return ok;
 }
 
-bool zs_band_property_is_set(const struct zs_band_properties *band, const struct zs_band_property_row *row)
+static bool add_text(zs_json *entry, const char *name, const char *text)
 {
-    switch (row->kind) {
-    case ZS_OF_TEXT:
-        return has_text(*text_in(band, row));
-    case ZS_OF_NUMBER:
-    case ZS_OF_NODATA:
-        return *flag_in(band, row);
-    case ZS_OF_NAMES:
-        return *names_in(band, row) != NULL;
-    case ZS_OF_COLOURS:
-        return band->colour_table != NULL && band->colour_count > 0;
-    }
-    return false;
+    return !has_text(text) || zs_json_add_string(entry, name, text) != NULL;
 }
 
-bool zs_band_property_is_same(const struct zs_band_properties *a, const struct zs_band_properties *b,
-                              const struct zs_band_property_row *row)
+static bool add_names(zs_json *entry, const char *name, char *const *names)
 {
-    const bool is_set = zs_band_property_is_set(a, row);
-    if (!is_set || !zs_band_property_is_set(b, row))
-        return is_set == zs_band_property_is_set(b, row);
-    switch (row->kind) {
-    case ZS_OF_TEXT:
-        return strcmp(*text_in(a, row), *text_in(b, row)) == 0;
-    case ZS_OF_NUMBER:
-        return *number_in(a, row) == *number_in(b, row);
-    case ZS_OF_NODATA:
-        return memcmp(a->nodata, b->nodata, sizeof a->nodata) == 0;
-    case ZS_OF_NAMES:
-        return is_same_list(*names_in(a, row), *names_in(b, row));
-    case ZS_OF_COLOURS:
-        return a->colour_count == b->colour_count &&
-               memcmp(a->colour_table, b->colour_table, a->colour_count * sizeof *a->colour_table) == 0;
-    }
-    return false;
+    zs_json *list = names != NULL ? zs_json_add_array(entry, name) : NULL;
+    bool ok = names == NULL || list != NULL;
+    for (; ok && names != NULL && *names != NULL; names++)
+        ok = zs_json_add_string(list, NULL, *names) != NULL;
+    return ok;
 }
 
-bool zs_band_property_take(struct zs_band_properties *band, const struct zs_band_property_row *row,
-                           const struct zs_dtype *dtype, const zs_json *member)
+zs_json *zs_band_entry_make(const struct zs_band_properties *band, const struct zs_dtype *dtype)
 {
-    double number;
-    switch (row->kind) {
-    case ZS_OF_TEXT:
-        return zs_text_replace(text_in(band, row), member);
-    case ZS_OF_NUMBER:
-        if (zs_json_double(member, &number) && isfinite(number)) {
-            *flag_in(band, row) = true;
-            *number_in(band, row) = number;
-        }
-        return true;
-    case ZS_OF_NODATA:
-        if (dtype != NULL) {
-            band->has_nodata = missing_value_read(dtype, member, band->nodata);
-            band->nodata_is_implied = false;
-        }
-        return true;
-    case ZS_OF_NAMES:
-        return names_take(member, names_in(band, row));
-    case ZS_OF_COLOURS:
-        return colour_table_take(member, &band->colour_table, &band->colour_count);
+    zs_json *e = zs_json_new_object();
+    bool ok = e != NULL && add_text(e, "description", band->description) && add_text(e, "unit", band->unit) &&
+              add_text(e, "color_interpretation", band->colour_name) && add_names(e, "categories", band->categories) &&
+              add_colours(e, "color_table", band->colour_table, band->colour_count);
+    if (band->has_scale)
+        ok = ok && zs_json_add_double(e, "scale", band->scale) != NULL;
+    if (band->has_offset)
+        ok = ok && zs_json_add_double(e, "offset", band->offset) != NULL;
+    if (band->has_nodata && dtype != NULL)
+        ok = ok && zs_fill_value_add(e, "nodata", dtype, band->nodata) != NULL;
+    if (!ok) {
+        zs_json_free(e);
+        return NULL;
     }
-    return true;
+    return e;
 }
-
-bool zs_band_property_put(const struct zs_band_properties *band, const struct zs_band_property_row *row,
-                          const struct zs_dtype *dtype, zs_json *object, const char *name)
-{
-    if (!zs_band_property_is_set(band, row))
-        return zs_json_add_null(object, name) != NULL;
-    switch (row->kind) {
-    case ZS_OF_TEXT:
-        return zs_json_add_string(object, name, *text_in(band, row)) != NULL;
-    case ZS_OF_NUMBER:
-        return zs_json_add_double(object, name, *number_in(band, row)) != NULL;
-    case ZS_OF_NODATA:
-        return zs_fill_value_add(object, name, dtype, band->nodata) != NULL;
-    case ZS_OF_NAMES:
-        return add_list(object, name, *names_in(band, row));
-    case ZS_OF_COLOURS:
-        return colour_table_write(object, name, band->colour_table, band->colour_count);
-    }
-    return true;
-}
-
-void zs_band_property_clear(struct zs_band_properties *band, const struct zs_band_property_row *row)
-{
-    switch (row->kind) {
-    case ZS_OF_TEXT:
-        free(*text_in(band, row));
-        *text_in(band, row) = NULL;
-        break;
-    case ZS_OF_NUMBER:
-        *number_in(band, row) = row->absent;
-        *flag_in(band, row) = false;
-        break;
-    case ZS_OF_NODATA:
-        *flag_in(band, row) = false;
-        break;
-    case ZS_OF_NAMES:
-        zs_names_free(*names_in(band, row));
-        *names_in(band, row) = NULL;
-        break;
-    case ZS_OF_COLOURS:
-        free(band->colour_table);
-        band->colour_table = NULL;
-        band->colour_count = 0;
-        break;
-    }
-}
-
-/* ---- All properties ---- */
 
 enum zs_status zs_band_properties_copy(const struct zs_band_properties *properties, struct zs_band_properties *copy,
                                        struct zs_error *err)
 {
+    const size_t colours = properties->colour_count;
     struct zs_band_properties c = *properties;
     bool ok = zs_domains_copy(&properties->domains, &c.domains);
     ok = zs_names_copy((const char *const *)properties->metadata, &c.metadata) && ok;
-    c.colour_table = NULL;
-    if (properties->colour_table != NULL) {
-        c.colour_table = zs_calloc(properties->colour_count, sizeof *c.colour_table);
-        ok = ok && c.colour_table != NULL;
-    }
+    ok = zs_names_copy((const char *const *)properties->categories, &c.categories) && ok;
+    ok = copy_text(properties->unit, &c.unit) && ok;
+    ok = copy_text(properties->description, &c.description) && ok;
+    ok = copy_text(properties->colour_name, &c.colour_name) && ok;
+    c.colour_table = colours > 0 ? zs_calloc(colours, sizeof *c.colour_table) : NULL;
     if (c.colour_table != NULL)
-        memcpy(c.colour_table, properties->colour_table, c.colour_count * sizeof *c.colour_table);
-    for (size_t i = 0; i < ZS_BAND_PROPERTY_COUNT; i++) {
-        const struct zs_band_property_row *row = &zs_band_property_rows[i];
-        if (row->kind == ZS_OF_TEXT)
-            ok = copy_text(*text_in(properties, row), text_in(&c, row)) && ok;
-        else if (row->kind == ZS_OF_NAMES)
-            ok = zs_names_copy((const char *const *)*names_in(properties, row), names_in(&c, row)) && ok;
-    }
-    if (!ok) {
+        memcpy(c.colour_table, properties->colour_table, colours * sizeof *c.colour_table);
+    if (!ok || (colours > 0 && c.colour_table == NULL)) {
         zs_band_properties_clear(&c);
         return zs_fail_memory(err);
     }
@@ -575,8 +483,11 @@ enum zs_status zs_band_properties_copy(const struct zs_band_properties *properti
 
 void zs_band_properties_clear(struct zs_band_properties *properties)
 {
-    for (size_t i = 0; i < ZS_BAND_PROPERTY_COUNT; i++)
-        zs_band_property_clear(properties, &zs_band_property_rows[i]);
+    free(properties->unit);
+    free(properties->description);
+    free(properties->colour_name);
+    free(properties->colour_table);
+    zs_names_free(properties->categories);
     zs_names_free(properties->metadata);
     zs_domains_clear(&properties->domains);
     memset(properties, 0, sizeof *properties);
@@ -637,7 +548,7 @@ enum zs_status zs_band_properties_read(const struct zs_node *node, struct zs_ban
     p.has_offset = read_number(a, "add_offset", &p.offset);
     bool ok = copy_text(text_attribute(a, "long_name"), &p.description);
     ok = ok && read_colour(a, &p);
-    ok = ok && colour_table_take(zs_json_get(a, "gdal:color_table"), &p.colour_table, &p.colour_count);
+    ok = ok && colours_of(zs_json_get(a, "gdal:color_table"), &p.colour_table, &p.colour_count);
     ok = ok && copy_text(zs_unit_attribute(a), &p.unit);
     ok = ok && categories_read(a, &p.categories);
     ok = ok && zs_domains_read(zs_json_get(a, ZS_DOMAINS_ATTRIBUTE), &p.domains);
@@ -648,6 +559,15 @@ enum zs_status zs_band_properties_read(const struct zs_node *node, struct zs_ban
     }
     *properties = p;
     return ZS_OK;
+}
+
+static bool is_same_list(char *const *a, char *const *b)
+{
+    if (a == NULL || b == NULL)
+        return a == b;
+    while (*a != NULL && *b != NULL && strcmp(*a, *b) == 0)
+        a++, b++;
+    return *a == NULL && *b == NULL;
 }
 
 /* CF's flags can hold more than categories do (bits, any values): they stay where they are the same categories. */
@@ -664,19 +584,15 @@ static bool write_categories(zs_json *attributes, char *const *categories)
     return categories == NULL || categories_write(attributes, categories);
 }
 
-/* One property that is the same for all bands. Its first name is written; an attribute of another name goes. So does
- * what EOPF has of a property that is not set: it would show. */
-static bool write_property(zs_json *attributes, const struct zs_band_property_row *row,
-                           const struct zs_band_properties *band)
+/* One property that is the same for all bands: the first name gets the member of an entry; an attribute of another name
+ * goes. So does what EOPF has of a property that is not set: it would show. */
+static bool write_property(zs_json *attributes, const struct zs_band_member *row, const zs_json *member)
 {
-    if (row->property == ZS_BAND_CATEGORIES)
-        return write_categories(attributes, band->categories);
     for (const char *const *name = row->attributes; *name != NULL; name++)
         zs_json_remove(attributes, *name);
-    if (zs_band_property_is_set(band, row))
-        return row->attributes[0] == NULL ||
-               zs_band_property_put(band, row, NULL, attributes, row->attributes[0]);
-    if ((row->property & (ZS_BAND_UNIT | ZS_BAND_SCALE | ZS_BAND_OFFSET)) != 0)
+    if (member != NULL && row->attributes[0] != NULL)
+        return zs_json_add(attributes, row->attributes[0], zs_json_copy(member)) != NULL;
+    if (member == NULL && (row->property & (ZS_BAND_UNIT | ZS_BAND_SCALE | ZS_BAND_OFFSET)) != 0)
         zs_json_remove(zs_json_get_mutable(attributes, EOPF_ATTRIBUTES), row->attributes[0]);
     return true;
 }
@@ -684,10 +600,14 @@ static bool write_property(zs_json *attributes, const struct zs_band_property_ro
 enum zs_status zs_write_band_properties(zs_json *attributes, const struct zs_band_properties *properties,
                                         unsigned which, struct zs_error *err)
 {
-    bool ok = true;
-    for (size_t i = 0; i < ZS_BAND_PROPERTY_COUNT && ok; i++)
-        if ((which & zs_band_property_rows[i].property) != 0)
-            ok = write_property(attributes, &zs_band_property_rows[i], properties);
+    zs_json *entry = zs_band_entry_make(properties, NULL);
+    bool ok = entry != NULL;
+    for (const struct zs_band_member *row = zs_band_members; row->property != 0 && ok; row++)
+        if ((which & row->property) != 0)
+            ok = write_property(attributes, row, zs_json_get(entry, row->member));
+    zs_json_free(entry);
+    if (ok && (which & ZS_BAND_CATEGORIES) != 0)
+        ok = write_categories(attributes, properties->categories);
     if (ok && (which & ZS_BAND_METADATA) != 0)
         ok = zs_items_write(attributes, properties->metadata, false) &&
              (properties->domains.count == 0 ||

@@ -13,23 +13,6 @@
 
 /* ---- Reading ---- */
 
-/* Replaces the array's properties by those of a band's entry in gdal:bands; null there means that the band has none.
- * False without memory. */
-static bool take_entry(const zs_json *entry, const struct zs_dtype *dtype, struct zs_band_properties *band)
-{
-    bool ok = true;
-    for (size_t i = 0; i < ZS_BAND_PROPERTY_COUNT && ok; i++) {
-        const struct zs_band_property_row *row = &zs_band_property_rows[i];
-        const zs_json *member = zs_json_get(entry, row->member);
-        if (member != NULL && zs_json_typeof(member) == ZS_JSON_NULL)
-            zs_band_property_clear(band, row);
-        else if (member != NULL)
-            ok = zs_band_property_take(band, row, dtype, member);
-    }
-    return ok && zs_items_of(zs_json_get(entry, "metadata"), &band->metadata, NULL) == ZS_OK &&
-           zs_domains_read(zs_json_get(entry, DOMAINS_MEMBER), &band->domains);
-}
-
 /* Attribute `name` where it is a list of these bands; NULL when it is of others. It may be shorter than the bands: a
  * writer that does not know it may have made the array longer along its only dimension of bands. */
 static const zs_json *list_of_bands(const zs_json *attributes, const struct zs_array_meta *meta, const char *name,
@@ -54,8 +37,12 @@ static enum zs_status read_band(const struct zs_node *node, const struct zs_band
     if (!is_only)
         common.description = NULL;
     ZS_TRY(zs_band_properties_copy(&common, &m, err));
-    const bool ok = zs_text_replace(&m.description, name) &&
-                    take_entry(entry, node->array != NULL ? &node->array->dtype : NULL, &m);
+    const bool is_named = zs_json_typeof(name) == ZS_JSON_STRING;
+    const bool ok =
+        (!is_named || zs_band_text_take(name, &m.description)) &&
+        zs_band_entry_take(entry, node->array != NULL ? &node->array->dtype : NULL, &m) &&
+        zs_items_of(zs_json_get(entry, "metadata"), &m.metadata, NULL) == ZS_OK &&
+        zs_domains_read(zs_json_get(entry, DOMAINS_MEMBER), &m.domains);
     if (!ok) {
         zs_band_properties_clear(&m);
         return zs_fail_memory(err);
@@ -88,29 +75,26 @@ enum zs_status zs_bands_read(const struct zs_node *node, uint64_t first, uint64_
 /* A change of the entries of all bands. */
 struct change {
     unsigned which, common; /* ZS_BAND_...; those in common are the array's alone */
-    const struct zs_dtype *dtype;
-    struct zs_band_properties array; /* the properties that the array declares for all bands */
-    bool knows_nodata;               /* array.nodata is declared; of an array that is still to be made it is not */
+    zs_json *declared;      /* what the array declares for all bands, as an entry */
+    bool knows_nodata;      /* nodata is among that; of an array that is still to be made it is not */
 };
 
-/* Puts into a band's entry what differs from the array's properties. */
-static bool change_entry(zs_json *entry, const struct change *change, const struct zs_band_properties *band)
+/* Puts into a band's entry what it has and the array does not declare: null for what the band lacks. */
+static bool change_entry(zs_json *entry, const struct change *change, const zs_json *wanted)
 {
     bool ok = true;
-    for (size_t i = 0; i < ZS_BAND_PROPERTY_COUNT && ok; i++) {
-        const struct zs_band_property_row *row = &zs_band_property_rows[i];
+    for (const struct zs_band_member *row = zs_band_members; row->property != 0 && ok; row++) {
+        const zs_json *own = zs_json_get(wanted, row->member);
         if ((change->which & row->property) == 0)
             continue;
         zs_json_remove(entry, row->member);
         const bool is_declared = (row->property != ZS_BAND_NODATA || change->knows_nodata) &&
-                                 zs_band_property_is_same(band, &change->array, row);
+                                 zs_json_is_same(own, zs_json_get(change->declared, row->member));
         if ((change->common & row->property) == 0 && !is_declared)
-            ok = zs_band_property_put(band, row, change->dtype, entry, row->member);
+            ok = (own != NULL ? zs_json_add(entry, row->member, zs_json_copy(own))
+                              : zs_json_add_null(entry, row->member)) != NULL;
     }
-    if ((change->which & ZS_BAND_METADATA) == 0)
-        return ok;
-    return ok && zs_items_set(entry, "metadata", band->metadata) &&
-           zs_domains_write(entry, DOMAINS_MEMBER, &band->domains);
+    return ok;
 }
 
 /* Whether the attribute is there and no list of entries of these bands: then it belongs to another program. */
@@ -123,9 +107,11 @@ static bool is_foreign(const zs_json *attributes, const zs_json *entries)
 }
 
 /* Writes the list of entries, with what those have that are there. */
-static enum zs_status write_entries(zs_json *attributes, const zs_json *old, const struct zs_band_properties *bands,
-                                    size_t count, const struct change *change, struct zs_error *err)
+static enum zs_status write_entries(zs_json *attributes, const zs_json *old, const zs_json *wanted,
+                                    const struct zs_band_properties *bands, size_t count, const struct change *change,
+                                    struct zs_error *err)
 {
+    const zs_json *own = zs_json_first(wanted);
     const bool stays = is_foreign(attributes, old);
     const zs_json *entry = zs_json_first(old);
     zs_json *list = zs_json_new_array();
@@ -133,9 +119,13 @@ static enum zs_status write_entries(zs_json *attributes, const zs_json *old, con
     for (size_t i = 0; i < count && ok; i++) {
         zs_json *e = zs_json_is_object(entry) ? zs_json_add(list, NULL, zs_json_copy(entry))
                                               : zs_json_add_object(list, NULL);
-        ok = e != NULL && change_entry(e, change, &bands[i]);
+        ok = e != NULL && change_entry(e, change, own);
+        if (ok && (change->which & ZS_BAND_METADATA) != 0)
+            ok = zs_items_set(e, "metadata", bands[i].metadata) &&
+                 zs_domains_write(e, DOMAINS_MEMBER, &bands[i].domains);
         any = any || zs_json_size(e) > 0;
         entry = zs_json_next(entry);
+        own = zs_json_next(own);
     }
     if (ok && any && !stays)
         return zs_json_set(attributes, ZS_BANDS_ATTRIBUTE, list) != NULL ? ZS_OK : zs_fail_memory(err);
@@ -176,14 +166,14 @@ static bool write_descriptions(zs_json *attributes, const struct zs_band_propert
 /* Which properties the array declares for all bands: those that are the same for all. Readers of CF take scale and
  * offset together, so the array gets both or none, unless it has one already. What is declared stays where one band
  * changes: that band has it in its entry, and readers who know no entries read the others as before. */
-static unsigned find_common(const struct zs_band_properties *bands, size_t count, const zs_json *attributes)
+static unsigned find_common(const zs_json *wanted, const zs_json *attributes)
 {
     unsigned common = 0;
-    for (size_t p = 0; p < ZS_BAND_PROPERTY_COUNT; p++) {
-        const struct zs_band_property_row *row = &zs_band_property_rows[p];
+    for (const struct zs_band_member *row = zs_band_members; row->property != 0; row++) {
+        const zs_json *first = zs_json_get(zs_json_first(wanted), row->member);
         bool is_same = row->property != ZS_BAND_DESCRIPTION;
-        for (size_t i = 0; i < count && is_same; i++)
-            is_same = zs_band_property_is_same(&bands[0], &bands[i], row);
+        for (const zs_json *e = zs_json_first(wanted); e != NULL && is_same; e = zs_json_next(e))
+            is_same = zs_json_is_same(first, zs_json_get(e, row->member));
         common |= is_same ? row->property : 0u;
     }
     const unsigned pair = ZS_BAND_SCALE | ZS_BAND_OFFSET;
@@ -192,31 +182,48 @@ static unsigned find_common(const struct zs_band_properties *bands, size_t count
     return (common & pair) == pair ? common : common & (~pair | declared);
 }
 
-enum zs_status zs_bands_write(zs_json *attributes, const struct zs_dtype *dtype, const struct zs_array_meta *meta,
-                              const struct zs_band_properties *bands, size_t count, unsigned which,
-                              struct zs_error *err)
+/* Like zs_bands_write(); `wanted` are the entries of all bands, with all that they have. */
+static enum zs_status write_bands(zs_json *attributes, const struct zs_dtype *dtype, const struct zs_array_meta *meta,
+                                  const zs_json *wanted, const struct zs_band_properties *bands, size_t count,
+                                  unsigned which, struct zs_error *err)
 {
     const struct zs_node array = {
         .path = "", .type = ZS_NODE_ARRAY, .attributes = attributes, .array = (struct zs_array_meta *)(uintptr_t)meta};
-    struct change change = {.which = which, .dtype = dtype, .knows_nodata = meta != NULL};
+    struct change change = {.which = which, .knows_nodata = meta != NULL};
     const zs_json *old = list_of_bands(attributes, meta, ZS_BANDS_ATTRIBUTE, count);
+    struct zs_band_properties declared;
     bool is_described = false;
-    if (count == 0)
-        return ZS_OK;
     if ((which & (ZS_BAND_SCALE | ZS_BAND_OFFSET)) != 0)
         change.which |= ZS_BAND_SCALE | ZS_BAND_OFFSET;
-    change.common = change.which & find_common(bands, count, attributes);
+    change.common = change.which & find_common(wanted, attributes);
     ZS_TRY(zs_write_band_properties(attributes, &bands[0], change.common, err));
     if (meta != NULL && (change.common & ZS_BAND_NODATA) != 0)
         ZS_TRY(zs_write_nodata(attributes, dtype, bands[0].has_nodata ? bands[0].nodata : NULL, false, err));
     if ((which & ZS_BAND_DESCRIPTION) != 0 && !write_descriptions(attributes, bands, count, &is_described))
         return zs_fail_memory(err);
     change.common |= is_described ? ZS_BAND_DESCRIPTION : 0u;
-    ZS_TRY(zs_band_properties_read(&array, &change.array, err));
-    free(change.array.description); /* describes the whole array, not a band */
-    change.array.description = NULL;
-    const enum zs_status status = write_entries(attributes, old, bands, count, &change, err);
-    zs_band_properties_clear(&change.array);
+    ZS_TRY(zs_band_properties_read(&array, &declared, err));
+    change.declared = zs_band_entry_make(&declared, meta != NULL ? dtype : NULL);
+    zs_band_properties_clear(&declared);
+    ZS_TRY_MEMORY(change.declared, err);
+    zs_json_remove(change.declared, "description"); /* of the whole array, not of a band */
+    const enum zs_status status = write_entries(attributes, old, wanted, bands, count, &change, err);
+    zs_json_free(change.declared);
+    return status;
+}
+
+enum zs_status zs_bands_write(zs_json *attributes, const struct zs_dtype *dtype, const struct zs_array_meta *meta,
+                              const struct zs_band_properties *bands, size_t count, unsigned which,
+                              struct zs_error *err)
+{
+    zs_json *wanted = zs_json_new_array();
+    bool ok = wanted != NULL;
+    for (size_t i = 0; i < count && ok; i++)
+        ok = zs_json_add(wanted, NULL, zs_band_entry_make(&bands[i], dtype)) != NULL;
+    enum zs_status status = ok ? ZS_OK : zs_fail_memory(err);
+    if (ok && count > 0)
+        status = write_bands(attributes, dtype, meta, wanted, bands, count, which, err);
+    zs_json_free(wanted);
     return status;
 }
 

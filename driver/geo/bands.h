@@ -175,36 +175,22 @@ size_t zs_band_list_position(const zs_json *attributes, const char *name);
 /* ---- Band properties in JSON, as attributes of an array and members of a band's entry hold them alike. Internal to
  * the room. Functions that return bool give false without memory only, unless they say otherwise ---- */
 
-/* How a property is kept. */
-enum zs_band_property_kind { ZS_OF_TEXT, ZS_OF_NUMBER, ZS_OF_NODATA, ZS_OF_NAMES, ZS_OF_COLOURS };
-
-struct zs_band_property_row {
-    enum zs_band_property property;
-    enum zs_band_property_kind kind;
-    size_t at, has;            /* offsets in struct zs_band_properties: of the value, and of the flag that it is set */
-    double absent;             /* the number where it is not set */
+/* Where a property is kept. */
+struct zs_band_member {
+    unsigned property;         /* ZS_BAND_..., all but metadata; 0 ends the table */
     const char *member;        /* of a band's entry in gdal:bands */
     const char *attributes[4]; /* attributes of an array, for all its bands, NULL-terminated; the first is the one
                                   that is written. None where the property has a writer of its own */
 };
-#define ZS_BAND_PROPERTY_COUNT 8 /* all but metadata */
-extern const struct zs_band_property_row zs_band_property_rows[ZS_BAND_PROPERTY_COUNT];
+extern const struct zs_band_member zs_band_members[];
 
-bool zs_band_property_is_set(const struct zs_band_properties *band, const struct zs_band_property_row *row);
-/* Both set and equal, or neither is set. */
-bool zs_band_property_is_same(const struct zs_band_properties *a, const struct zs_band_properties *b,
-                              const struct zs_band_property_row *row);
-/* Sets the property to a member's value, as zs_band_property_put() writes it. An odd member changes nothing (an odd
- * nodata value: there is none). `dtype` is that of the array, for nodata; NULL leaves nodata alone. */
-bool zs_band_property_take(struct zs_band_properties *band, const struct zs_band_property_row *row,
-                           const struct zs_dtype *dtype, const zs_json *member);
-/* Adds the property as member `name` of an object that has no such member; null where it is not set. */
-bool zs_band_property_put(const struct zs_band_properties *band, const struct zs_band_property_row *row,
-                          const struct zs_dtype *dtype, zs_json *object, const char *name);
-void zs_band_property_clear(struct zs_band_properties *band, const struct zs_band_property_row *row);
-
-/* Replaces a text, which zs_strdup() made, by a member that is one; an empty one is none (NULL). */
-bool zs_text_replace(char **text, const zs_json *member);
+/* The properties of a band as the entry that has a member for each that is set; without nodata where dtype, the type of
+ * the array, is NULL. NULL without memory. */
+zs_json *zs_band_entry_make(const struct zs_band_properties *band, const struct zs_dtype *dtype);
+/* Replaces a text by a member, if there is one: by NULL where that is no text, or empty. */
+bool zs_band_text_take(const zs_json *member, char **text);
+/* Replaces the properties of which an entry has members; null and what is odd are none. Nodata only with dtype. */
+bool zs_band_entry_take(const zs_json *entry, const struct zs_dtype *dtype, struct zs_band_properties *band);
 
 /* A finite number of an attribute, or a text that is one; of a list, element `index`. False where it is none. */
 bool zs_number_at(const zs_json *attributes, const char *name, size_t index, double *out);
