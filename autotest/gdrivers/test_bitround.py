@@ -10,8 +10,7 @@ from writing import UTM, change_document, copy, document, driver, pairs, source
 
 def test_only_what_integers_of_other_writers_hold_is_set_as_nodata(tmp_path):
     path = tmp_path / "a.zarr"
-    made = driver().Create(str(path), 3, 1, 1, gdal.GDT_Float32, pairs({"OVERVIEWS": "NONE", "CHUNK_SHAPE": "3"}))
-    made = None
+    driver().Create(str(path), 3, 1, 1, gdal.GDT_Float32, pairs({"OVERVIEWS": "NONE", "CHUNK_SHAPE": "3"}))
     meta = document(path, "a")
     inner = oracle.sharding_of(meta["codecs"])
     inner["codecs"].insert(0, {"name": "cast_value", "configuration": {"data_type": "uint8", "out_of_range": "clamp"}})

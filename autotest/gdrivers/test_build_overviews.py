@@ -56,8 +56,7 @@ def close(actual, *expected, rounding=1):
 def test_levels_equal_those_of_gdal(tmp_path, how, data_type, shape):
     array = terrain(shape, data_type)
     copy(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=16, SHARD_SHAPE=32)
-    made = build(tmp_path / "a.zarr", how, 2, 4)
-    del made
+    build(tmp_path / "a.zarr", how, 2, 4)
     dataset = open_ours(str(tmp_path / "a.zarr"))
     second = gdals_own(np.stack(gdals_own(array, how, 2)[0]), how, 2)[0]
     for i, factor in enumerate((2, 4)):
@@ -152,8 +151,7 @@ def test_overviews_of_complex_numbers_keep_both_parts(tmp_path, data_type):
 def test_ragged_sizes_are_right_to_the_last_pixel(tmp_path, factors, size):
     array = random_values(np.random.default_rng(2), "uint8", (1,) + size)
     copy(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=8, SHARD_SHAPE=24)
-    made = build(tmp_path / "a.zarr", "NEAREST", *factors)
-    del made
+    build(tmp_path / "a.zarr", "NEAREST", *factors)
     found = {level.shape: level for level in levels(open_ours(str(tmp_path / "a.zarr")))}
     for factor in factors:
         expected = gdals_own(array, "NEAREST", factor)[0][0]
@@ -170,8 +168,7 @@ def test_arrays_of_others_get_overviews_with_their_own_codecs(tmp_path, codecs):
     path = oracle.write(tmp_path / "a.zarr", group_meta())
     meta = array_meta(array.shape, "uint16", [2, 16, 32], codecs, dimension_names=["time", "y", "x"])
     oracle.write(path + "/v", meta, array)
-    made = build(name_of(path, "/v"), "AVERAGE", 2)
-    del made
+    build(name_of(path, "/v"), "AVERAGE", 2)
     dataset, expected = open_array(path, "/v"), gdals_own(array, "AVERAGE", 2)[0]
     for band in range(4):
         close(levels(dataset, band + 1)[0], expected[band], rounding=0)
@@ -201,8 +198,7 @@ def test_overviews_built_again_show_changed_pixels(tmp_path):
 def test_a_new_level_is_added_to_existing_levels(tmp_path):
     array = terrain((1, 64, 96), "uint8")
     copy(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=16, OVERVIEWS="2", ARRAY_NAME="v")
-    made = build(tmp_path / "a.zarr", "NEAREST", 8)
-    del made
+    build(tmp_path / "a.zarr", "NEAREST", 8)
     again = open_ours(str(tmp_path / "a.zarr"))
     assert [level.shape for level in levels(again)] == [(32, 48), (8, 12)]
     layout = document(tmp_path / "a.zarr")["attributes"]["multiscales"]["layout"]
@@ -213,8 +209,7 @@ def test_cleaning_removes_overviews_and_keeps_the_base(tmp_path):
     array = terrain((2, 64, 96), "uint8")
     copy(tmp_path / "a.zarr", source(array, UTM, "EPSG:32633"), CHUNK_SHAPE=16, ARRAY_NAME="v")
     before = {name: (tmp_path / "a.zarr" / name).read_bytes() for name in files_of(tmp_path / "a.zarr")}
-    made = build(tmp_path / "a.zarr", "AVERAGE", 2, 4)
-    del made
+    build(tmp_path / "a.zarr", "AVERAGE", 2, 4)
     dataset = gdal.Open(str(tmp_path / "a.zarr"), gdal.GA_Update)
     dataset.BuildOverviews("NONE", [])
     assert dataset.GetRasterBand(1).GetOverviewCount() == 0
@@ -241,9 +236,7 @@ def test_level_of_another_size_is_replaced(tmp_path):
     assert_same(levels(open_ours(path))[0], gdals_own(array, "NEAREST", 2)[0][0])
     check_consolidated(path)
     build(path, "AVERAGE", 2)
-    dataset = gdal.Open(path, gdal.GA_Update)
-    dataset.BuildOverviews("NONE", [])
-    dataset = None
+    gdal.Open(path, gdal.GA_Update).BuildOverviews("NONE", [])
     assert not [n for n in os.listdir(path) if n.startswith("ovr")]
 
 
@@ -275,9 +268,7 @@ def test_others_of_a_group_stay_when_a_level_comes_to_it_and_when_it_goes(tmp_pa
     found = snapshot(path + "/ovr_2x")
     assert {name: found[name] for name in before if name != "zarr.json"} == {k: v for k, v in before.items() if k != "zarr.json"}
     assert document(path, "ovr_2x")["attributes"]["theirs"] == 1 and len(levels(open_array(path, "/v"))) == 1
-    dataset = gdal.OpenEx(name_of(path, "/v"), gdal.OF_RASTER | gdal.OF_UPDATE)
-    dataset.BuildOverviews("NONE", [])
-    dataset = None
+    gdal.OpenEx(name_of(path, "/v"), gdal.OF_RASTER | gdal.OF_UPDATE).BuildOverviews("NONE", [])
     found = snapshot(path + "/ovr_2x")
     assert {name: found[name] for name in before if name != "zarr.json"} == {k: v for k, v in before.items() if k != "zarr.json"}
     assert "v" not in found and document(path, "ovr_2x")["attributes"]["theirs"] == 1
@@ -327,9 +318,7 @@ def test_no_overviews_are_made_of_pixels_that_could_not_be_written(tmp_path):
 def test_a_raster_of_one_pixel_gets_no_level(tmp_path):
     path = str(tmp_path / "a.zarr")
     copy(path, source(np.full((1, 1), 3, "uint8")))
-    dataset = gdal.Open(path, gdal.GA_Update)
-    dataset.BuildOverviews("NEAREST", [2, 4])
-    dataset = None
+    gdal.Open(path, gdal.GA_Update).BuildOverviews("NEAREST", [2, 4])
     dataset = open_ours(path)
     assert dataset.RasterCount == 1 and dataset.GetRasterBand(1).GetOverviewCount() == 0 and dataset.ReadAsArray().tolist() == [[3]]
 

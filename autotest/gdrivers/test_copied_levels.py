@@ -24,9 +24,7 @@ def assert_made_as_afterwards(tmp_path, raster, how, factors, **options):
     options = {**CHUNKS, **options}
     at_once = copy(tmp_path / "at_once.zarr", raster, OVERVIEWS=",".join(map(str, factors)), RESAMPLING=how, **options)
     copy(tmp_path / "afterwards.zarr", raster, OVERVIEWS="NONE", **options)
-    dataset = gdal.OpenEx(str(tmp_path / "afterwards.zarr"), gdal.OF_RASTER | gdal.OF_UPDATE)
-    dataset.BuildOverviews(how, list(factors))
-    dataset = None
+    gdal.OpenEx(str(tmp_path / "afterwards.zarr"), gdal.OF_RASTER | gdal.OF_UPDATE).BuildOverviews(how, list(factors))
     ours, expected = levels(at_once), levels(open_ours(str(tmp_path / "afterwards.zarr")))
     assert len(ours) == len(expected) == len(factors) + 1
     for level, wanted in zip(ours, expected):

@@ -237,9 +237,7 @@ def test_a_store_without_consolidated_metadata_is_made_and_stays_without(tmp_pat
     made = None
     check_not_consolidated(path)
     copy(path, dataset, APPEND_SUBDATASET="YES", ARRAY_NAME="w", OVERVIEWS="2", CHUNK_SHAPE=16)
-    changed = gdal.OpenEx('SHARDEDZARR:"%s":/v' % path, gdal.OF_UPDATE)
-    changed.BuildOverviews("NEAREST", [8])
-    changed = None
+    gdal.OpenEx('SHARDEDZARR:"%s":/v' % path, gdal.OF_UPDATE).BuildOverviews("NEAREST", [8])
     check_not_consolidated(path)
     for name, levels in (("/v", 3), ("/w/w", 1)):
         part = open_array(str(path), name)

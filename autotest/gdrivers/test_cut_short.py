@@ -47,9 +47,7 @@ def made(path, consolidated="YES"):
     options = dict(ARRAY_NAME="v", CHUNK_SHAPE=64, SHARD_SHAPE=128, OVERVIEWS=2, CREATE_CONSOLIDATED_METADATA=consolidated)
     copy(str(path), source(PIXELS, UTM, "EPSG:32633"), **options)
     copy(str(path), source(PIXELS, UTM, "EPSG:32633"), ARRAY_NAME="w", APPEND_SUBDATASET="YES", OVERVIEWS="NONE")
-    dataset = gdal.OpenEx(name_of(str(path), "/w/w"), gdal.OF_UPDATE)
-    dataset.SetMetadataItem("note", MOST * "x")
-    dataset = None
+    gdal.OpenEx(name_of(str(path), "/w/w"), gdal.OF_UPDATE).SetMetadataItem("note", MOST * "x")
     return str(path)
 
 
@@ -58,9 +56,7 @@ def append(path):
 
 
 def next_edit(path):
-    dataset = gdal.OpenEx(name_of(path, "/v"), gdal.OF_UPDATE)
-    dataset.SetMetadataItem("later", "1")
-    dataset = None
+    gdal.OpenEx(name_of(path, "/v"), gdal.OF_UPDATE).SetMetadataItem("later", "1")
     assert not [name for name in os.listdir(path) if name.endswith(".journal")]
 
 

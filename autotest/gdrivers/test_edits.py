@@ -556,9 +556,7 @@ def test_items_by_names_of_other_attributes_survive_a_copy_and_edits(tmp_path, b
 
 def test_an_item_that_is_an_attribute_is_changed_there(tmp_path):
     path = store(tmp_path / "a.zarr", {"long_name": "old", "standard_name": "air_temperature", "units": "K"}, shape=(2, 8, 10))
-    dataset = update(path)
-    dataset.SetMetadataItem("long_name", "new")
-    dataset = None
+    update(path).SetMetadataItem("long_name", "new")
     assert attributes_of(path) == {"long_name": "new", "standard_name": "air_temperature", "units": "K"}
 
 
@@ -775,9 +773,7 @@ def test_points_stay_points_in_every_store(tmp_path, kind, way):
         dataset = None
         assert (opened().GetMetadataItem("AREA_OR_POINT") or "Area") == value
         assert kind == "no transform" or geotransform(opened()) == UTM
-    dataset = update(path, array)
-    dataset.SetMetadata({"k": "w"})
-    dataset = None
+    update(path, array).SetMetadata({"k": "w"})
     assert opened().GetMetadata() == {**opened().GetMetadata(), "AREA_OR_POINT": "Point", "k": "w"}
 
 
@@ -867,9 +863,7 @@ def test_edit_drops_nested_consolidated_metadata_that_became_stale(tmp_path):
     oracle.consolidate(path)
     before = document(path)["consolidated_metadata"]["metadata"]
     assert set(before["g"]["consolidated_metadata"]["metadata"]) == {"a"}
-    dataset = update(path, "/g/a")
-    dataset.SetMetadataItem("k", "v")
-    dataset = None
+    update(path, "/g/a").SetMetadataItem("k", "v")
     after = document(path)["consolidated_metadata"]["metadata"]
     assert "consolidated_metadata" not in after["g"]
     assert document(path, "g")["consolidated_metadata"]["metadata"]["a"] == document(path, "g/a") == after["g/a"]

@@ -28,9 +28,7 @@ def update(path=PATH):
 def build(path=PATH, factors=(2, 4)):
     """gdaladdo; what it fails with, or None."""
     try:
-        dataset = update(path)
-        dataset.BuildOverviews("AVERAGE", list(factors))
-        dataset = None
+        update(path).BuildOverviews("AVERAGE", list(factors))
     except RuntimeError as error:
         return str(error)
     return None

@@ -72,8 +72,7 @@ def test_command_in_the_zarr_v2_error_copies_the_store(tmp_path):
 
 
 def test_file_given_as_a_store_is_reported_as_a_file(tmp_path):
-    made = gdal.Translate(str(tmp_path / "a.tif"), source(np.ones((1, 5, 5), "uint8")))
-    made = None
+    gdal.Translate(str(tmp_path / "a.tif"), source(np.ones((1, 5, 5), "uint8")))
     said = "ShardedZarr: %s: is a file, expected the folder of a store"
     assert error_of(gdal.OpenEx, "SHARDEDZARR:%s" % (tmp_path / "a.tif"), RASTER) == said % (tmp_path / "a.tif")
     assert error_of(gdal.OpenEx, str(tmp_path / "a.tif"), RASTER, ["ShardedZarr"]) == said % (tmp_path / "a.tif")
@@ -255,8 +254,7 @@ def test_pixels_that_gdal_unscaled_do_not_take_the_scale_along(tmp_path):
     band.SetScale(0.01)
     band.SetOffset(5)
     band.SetMetadata({"valid_min": "0", "note": "kept"})
-    made = gdal.GetDriverByName("netCDF").CreateCopy(str(tmp_path / "a.nc"), values)
-    made = None
+    gdal.GetDriverByName("netCDF").CreateCopy(str(tmp_path / "a.nc"), values)
     run("gdal_translate", "-q", "-of", "ShardedZarr", "-unscale", "-ot", "Float32", tmp_path / "a.nc", tmp_path / "a.zarr")
     found = open_ours(str(tmp_path / "a.zarr"))
     np.testing.assert_allclose(found.ReadAsArray(), [[6, 7, 4.99]], rtol=1e-6)

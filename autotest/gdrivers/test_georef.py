@@ -151,9 +151,7 @@ def test_wkt_in_an_attribute_is_the_crs_where_nothing_else_is(tmp_path, where, n
     srs = open_data(path).GetSpatialRef()
     assert code_of(srs) == "32633" if where == "array" or name == "crs" else srs is None
     if where == "array":
-        updated = gdal.OpenEx(name_of(path, "/data"), gdal.OF_RASTER | gdal.OF_UPDATE)
-        updated.SetSpatialRef(None)
-        updated = None
+        gdal.OpenEx(name_of(path, "/data"), gdal.OF_RASTER | gdal.OF_UPDATE).SetSpatialRef(None)
         assert open_data(path).GetSpatialRef() is None
     path = write_data(tmp_path / "b", {**attributes, "grid_mapping": "g"})
     write_grid_mapping(path, "g", crs_wkt=wkt("EPSG:32634"))

@@ -367,9 +367,7 @@ def test_arrays_to_which_two_sessions_give_a_crs_each_have_their_own(tmp_path, a
     kind = gdal.OF_RASTER if api == "raster" else gdal.OF_MULTIDIM_RASTER
     sessions = {name: gdal.OpenEx(name_of(path, "/" + name if api == "raster" else None), kind | gdal.OF_UPDATE) for name in names}
     for name, session in sessions.items():
-        thing = session if api == "raster" else session.GetRootGroup().OpenMDArray(name)
-        thing.SetSpatialRef(wkt(names[name]))
-        del thing
+        session if api == "raster" else session.GetRootGroup().OpenMDArray(name).SetSpatialRef(wkt(names[name]))
     del session
     sessions.clear()
     assert {name: place_of(path, "/" + name)[1] for name in names} == {name: str(code) for name, code in names.items()}

@@ -421,9 +421,7 @@ def test_overviews_are_made_for_all_arrays(tmp_path):
         assert_same(alone.GetOverview(0).ReadAsArray(), band.GetOverview(0).ReadAsArray())
     np.testing.assert_array_equal(dataset.ReadAsArray(0, 0, 50, 40, buf_xsize=25, buf_ysize=20, buf_type=gdal.GDT_Float64),
                                   [band.GetOverview(0).ReadAsArray().astype("float64") for band in bands_of(dataset)])
-    dataset = update(path)
-    dataset.BuildOverviews("NONE", [])
-    dataset = None
+    update(path).BuildOverviews("NONE", [])
     assert {band.GetOverviewCount() for band in bands_of(open_array(path, "/"))} == {0} and not os.path.exists(path + "/ovr_2x")
 
 

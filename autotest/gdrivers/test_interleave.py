@@ -59,8 +59,7 @@ def test_shard_shape_item_has_the_form_of_the_option(tmp_path):
 # ------------------------------------------------------------------------------------------------------------------- copies
 
 def tiff(path, pixels, **options):
-    made = gdal.GetDriverByName("GTiff").CreateCopy(str(path), source(pixels, UTM, "EPSG:32633"), options=["%s=%s" % o for o in options.items()])
-    del made
+    gdal.GetDriverByName("GTiff").CreateCopy(str(path), source(pixels, UTM, "EPSG:32633"), options=["%s=%s" % o for o in options.items()])
     return gdal.Open(str(path))
 
 

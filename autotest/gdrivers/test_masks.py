@@ -109,9 +109,7 @@ def test_the_mask_has_the_chunks_shards_and_codec_of_the_raster(tmp_path):
 @pytest.mark.parametrize("resampling", ["NEAREST", "AVERAGE", "BILINEAR", "CUBIC", "RMS"])
 def test_a_copy_has_the_overviews_that_gtiff_makes(tmp_path, resampling):
     name = tiff(tmp_path / "a.tif")
-    dataset = gdal.OpenEx(name, gdal.OF_RASTER | gdal.OF_UPDATE)
-    dataset.BuildOverviews(resampling, [2, 4])
-    del dataset
+    gdal.OpenEx(name, gdal.OF_RASTER | gdal.OF_UPDATE).BuildOverviews(resampling, [2, 4])
     store = copy(tmp_path / "a.zarr", gdal.Open(name), OVERVIEWS="2,4", RESAMPLING=resampling, CHUNK_SHAPE=32)
     mask = held_band(store).GetMaskBand()
     assert [mask.GetOverview(i).XSize for i in range(mask.GetOverviewCount())] == [95, 48]
@@ -247,9 +245,7 @@ def test_warp_of_a_masked_source_and_onto_a_masked_store_is_as_with_gtiff(tmp_pa
     name = tiff(tmp_path / "s.tif")
     for form, ending in (("GTiff", "tif"), ("ShardedZarr", "zarr")):
         gdal.Warp(str(tmp_path / ("alpha." + ending)), name, format=form, dstAlpha=True, xRes=20, yRes=20)
-        target = gdal.GetDriverByName(form).CreateCopy(str(tmp_path / ("onto." + ending)), masked(PIXELS[:, ::-1].copy(), MASK[::-1].copy()))
-        target.FlushCache()
-        del target
+        gdal.GetDriverByName(form).CreateCopy(str(tmp_path / ("onto." + ending)), masked(PIXELS[:, ::-1].copy(), MASK[::-1].copy())).FlushCache()
         onto = gdal.OpenEx(("SHARDEDZARR:" if ending == "zarr" else "") + str(tmp_path / ("onto." + ending)), gdal.OF_RASTER | gdal.OF_UPDATE)
         gdal.Warp(onto, name)
         del onto

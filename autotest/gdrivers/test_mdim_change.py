@@ -56,9 +56,7 @@ def grown(values, size, fill=0):
 def test_growing_an_array_warns_that_its_overviews_are_outdated(tmp_path):
     """The call says so, once; gdaladdo makes them in the place of the old ones."""
     series(tmp_path / "a.zarr")
-    raster = gdal.OpenEx('SHARDEDZARR:"%s":/a' % (tmp_path / "a.zarr"), gdal.OF_RASTER | gdal.OF_UPDATE)
-    raster.BuildOverviews("NEAREST", [2])
-    raster = None
+    gdal.OpenEx('SHARDEDZARR:"%s":/a' % (tmp_path / "a.zarr"), gdal.OF_RASTER | gdal.OF_UPDATE).BuildOverviews("NEAREST", [2])
     dataset, root = updated(tmp_path / "a.zarr")
     a = root.OpenMDArray("a")
     for size, expected in ((6, ["/a"]), (7, [])):

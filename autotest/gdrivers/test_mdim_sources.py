@@ -108,8 +108,7 @@ def test_netcdf_of_groups_times_and_texts_is_copied_and_copied_back(netcdf, tmp_
     check_same(source.GetRootGroup(), root_of(tmp_path / "a.zarr"))
     check_consolidated(tmp_path / "a.zarr")
     assert attributes_of(root_of(tmp_path / "a.zarr").OpenGroup("model").OpenGroup("run")) == {"note": "in a group"}
-    back = gdal.MultiDimTranslate(str(tmp_path / "b.nc"), str(tmp_path / "a.zarr"), format="netCDF")
-    del back
+    gdal.MultiDimTranslate(str(tmp_path / "b.nc"), str(tmp_path / "a.zarr"), format="netCDF")
     check_same(source.GetRootGroup(), gdal.OpenEx(str(tmp_path / "b.nc"), gdal.OF_MULTIDIM_RASTER).GetRootGroup())
 
 

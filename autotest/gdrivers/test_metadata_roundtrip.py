@@ -57,8 +57,7 @@ def test_band_properties_survive_a_copy(tmp_path, bands, options):
 
 def test_array_per_band_keeps_its_metadata(tmp_path):
     before = dressed(values((2, 30, 40), "int16"))
-    made = driver().CreateCopy(str(tmp_path / "a.zarr"), before, options=["SINGLE_ARRAY=NO", "OVERVIEWS=NONE"])
-    del made
+    driver().CreateCopy(str(tmp_path / "a.zarr"), before, options=["SINGLE_ARRAY=NO", "OVERVIEWS=NONE"])
     parts = [band["name"] for band in document(tmp_path / "a.zarr")["attributes"]["gdal:bands"]]
     assert len(parts) == 2
     for number, name in enumerate(parts, 1):

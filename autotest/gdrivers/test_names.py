@@ -74,19 +74,13 @@ def use(path, array, values):
     dataset.GetRasterBand(1).ComputeStatistics(False)
     dataset.GetRasterBand(1).WriteArray(values[:8, :8], 0, 0)
     dataset = None
-    dataset = update(path, array)
-    dataset.BuildOverviews("NEAREST", [2, 4])
-    dataset = None
+    update(path, array).BuildOverviews("NEAREST", [2, 4])
     dataset = open_array(path, array)
     assert dataset.GetRasterBand(1).GetOverviewCount() == 2
     assert geotransform(dataset) == UTM and same_crs(dataset, "EPSG:32631")
-    dataset = update(path, array)
-    dataset.SetGeoTransform([1, 2, 0.5, 3, 0.25, -4])
-    dataset = None
+    update(path, array).SetGeoTransform([1, 2, 0.5, 3, 0.25, -4])
     assert geotransform(open_array(path, array)) == (1, 2, 0.5, 3, 0.25, -4)
-    dataset = update(path, array)
-    dataset.BuildOverviews("NONE", [])
-    dataset = None
+    update(path, array).BuildOverviews("NONE", [])
     dataset = open_array(path, array)
     assert dataset.GetRasterBand(1).GetOverviewCount() == 0
     assert_same(read_all(dataset), values[np.newaxis])
@@ -266,9 +260,7 @@ def test_copied_coordinate_does_not_overwrite_an_existing_node(tmp_path, kind, l
     is_whole = put_other(path + "/ovr_2x", kind, "time")
     if listed:
         oracle.consolidate(path)
-    dataset = update(path, "/v")
-    dataset.BuildOverviews("NEAREST", [2])
-    dataset = None
+    update(path, "/v").BuildOverviews("NEAREST", [2])
     assert is_whole()
     assert_same(read_all(open_array(path, "/ovr_2x/v")), values[:, ::2, ::2])
 
@@ -439,9 +431,7 @@ def test_the_list_of_files_has_the_document_of_the_root_once_and_the_side_car(tm
         oracle.write(place + "/v", array_meta(SHAPE, dimension_names=["y", "x"]), counting(SHAPE))
         documents = [place + "/zarr.json"]
         assert open_ours(spelling.format(place)).GetFileList() == documents
-        dataset = open_ours(spelling.format(place))
-        dataset.SetMetadataItem("note", "kept", "MINE")
-        dataset = None
+        open_ours(spelling.format(place)).SetMetadataItem("note", "kept", "MINE")
         dataset = open_ours(spelling.format(place))
         assert dataset.GetMetadataItem("note", "MINE") == "kept"
         assert dataset.GetFileList() == documents + [place + "/zarr.json.aux.xml"]

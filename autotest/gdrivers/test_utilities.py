@@ -142,8 +142,7 @@ def test_a_raster_is_appended_as_a_group_of_its_own(tmp_path):
     copy(path, source(first, UTM, "EPSG:32633"), ARRAY_NAME="one", CHUNK_SHAPE=8)
     before = {name: (tmp_path / "a.zarr" / name).read_bytes() for name in files_of(path) if name != "zarr.json"}
     append = pairs(dict(APPEND_SUBDATASET="YES", ARRAY_NAME="two", CHUNK_SHAPE=8, OVERVIEWS="2"))
-    made = driver().CreateCopy(path, source(second, (0, 1, 0, 0, 0, -1), "EPSG:3857"), options=append)
-    del made
+    driver().CreateCopy(path, source(second, (0, 1, 0, 0, 0, -1), "EPSG:3857"), options=append)
     found = subdatasets(open_ours(path))
     assert len(found) == 2
     for name, pixels, code in (("one", first, "EPSG:32633"), ("two", second, "EPSG:3857")):

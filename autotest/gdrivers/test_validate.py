@@ -15,7 +15,7 @@ import oracle
 from option_cases import cases, write
 from stores import LITTLE, CRC32C, GZIP, array_meta, codec, counting, group_meta, random_store, sharding
 from test_peers import PEERS, stores_of  # noqa: F401
-from support import open_ours, run_peer
+from support import STEP, open_ours, run_peer
 from writing import UTM, change_document, copy, document, files_of, source
 
 PROGRAM = os.path.join(os.environ["GDAL_DRIVER_PATH"], "..", "shardedzarr-validate")
@@ -102,8 +102,8 @@ def test_random_stores_of_the_oracle_are_clean(tmp_path):
 
 @pytest.mark.parametrize("peer", PEERS)
 def test_stores_of_peers_are_clean(stores_of, peer):  # noqa: F811
-    folder = stores_of(peer)
-    answer = validate(*(folder / ("%d.zarr" % seed) for seed in PEERS[peer][2]))
+    seeds = PEERS[peer][2] if STEP == 1 else PEERS[peer][2][:20]
+    answer = validate(*(stores_of(peer, seed) / ("%d.zarr" % seed) for seed in seeds))
     assert (answer.status, answer.findings) == (0, [])
 
 
