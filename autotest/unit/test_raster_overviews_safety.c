@@ -30,17 +30,18 @@ static void put_base(struct geo_store *s, bool is_consolidated)
     if (!is_consolidated)
         return;
     static const char *const paths[] = {"a", "x", "y"};
-    zs_json *documents[3];
+    struct zs_listed list[3] = {{0}};
+    bool is_changed = false;
     struct zs_error err = {""};
     struct zs_hierarchy *h = NULL;
     CHECK_OK(zs_hierarchy_open(s->store, false, &h, &err), &err);
     for (int i = 0; i < 3; i++) {
         const struct zs_node *node = NULL;
         CHECK_OK(zs_hierarchy_node(h, paths[i], &node, &err), &err);
-        documents[i] = node->document;
+        list[i] = (struct zs_listed){.name = paths[i], .document = node->document};
     }
     zs_json *root = zs_group_document();
-    CHECK_OK(zs_document_consolidate(root, paths, documents, 3, &err), &err);
+    CHECK_OK(zs_document_consolidate(root, list, 3, &is_changed, &err), &err);
     char *text = NULL;
     CHECK_OK(zs_document_print(s->store, "", root, &text, &err), &err);
     CHECK_OK(zs_document_put_text(s->store, "", NULL, text, &err), &err);

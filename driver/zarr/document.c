@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/utf8.h"
+#include "zarr/name.h"
 
 zs_json *zs_shape_list(const uint64_t *shape, int ndim)
 {
@@ -288,8 +289,16 @@ enum zs_status zs_document_load(struct zs_store *store, const char *path, zs_jso
     return status == ZS_NOT_FOUND ? ZS_OK : status;
 }
 
+const zs_json *zs_document_listing(const zs_json *document)
+{
+    const zs_json *metadata = zs_json_get(zs_json_get(document, "consolidated_metadata"), "metadata");
+    return zs_json_is_object(metadata) ? metadata : NULL;
+}
+
 zs_json *zs_document_own(const zs_json *document)
 {
+    if (!zs_json_is_object(document))
+        return zs_json_copy(document);
     zs_json *own = zs_json_new_object();
     for (const zs_json *m = zs_json_first(document); m != NULL && own != NULL; m = zs_json_next(m))
         if (strcmp(zs_json_name(m), "consolidated_metadata") != 0 &&
@@ -314,7 +323,7 @@ enum zs_status zs_document_print(const struct zs_store *store, const char *path,
         return ZS_OK;
     free(*text);
     *text = NULL;
-    const size_t listed = zs_json_size(zs_json_get(zs_json_get(document, "consolidated_metadata"), "metadata"));
+    const size_t listed = zs_json_size(zs_document_listing(document));
     if (listed > 0)
         (void)zs_fail_in(err, status, "the consolidated metadata list %zu arrays and groups, and the document would "
                          "be too large to be read (use another store, or one without consolidated metadata)", listed);
@@ -349,51 +358,110 @@ static size_t parent_length(const char *path)
 
 static int by_group(const void *a, const void *b)
 {
-    const zs_json *x = *(const zs_json *const *)a, *y = *(const zs_json *const *)b;
-    const char *p = zs_json_name(x), *q = zs_json_name(y);
-    const size_t m = parent_length(p), n = parent_length(q);
-    const int parents = strncmp(p, q, m < n ? m : n);
+    const struct zs_listed *x = a, *y = b;
+    const size_t m = parent_length(x->name), n = parent_length(y->name);
+    const int parents = strncmp(x->name, y->name, m < n ? m : n);
     if (parents != 0 || m != n)
         return parents != 0 ? parents : m < n ? -1 : 1;
-    const bool s = is_scalar(x), t = is_scalar(y);
-    return s != t ? (s ? -1 : 1) : strcmp(p, q);
+    const bool s = is_scalar(x->document), t = is_scalar(y->document);
+    return s != t ? (s ? -1 : 1) : strcmp(x->name, y->name);
 }
 
-bool zs_document_sort_consolidated(zs_json *consolidated)
+static int by_name(const void *a, const void *b)
 {
-    const zs_json *metadata = zs_json_get(consolidated, "metadata");
-    const size_t count = zs_json_size(metadata);
-    const zs_json **members = zs_calloc(count, sizeof(zs_json *));
-    zs_json *sorted = zs_json_new_object();
-    bool whole = members != NULL && sorted != NULL;
-    size_t n = 0;
-    for (const zs_json *m = zs_json_first(metadata); m != NULL && whole; m = zs_json_next(m))
-        members[n++] = m;
-    if (whole)
-        qsort(members, n, sizeof *members, by_group);
-    for (size_t i = 0; i < n && whole; i++)
-        whole = zs_json_add(sorted, zs_json_name(members[i]), zs_json_copy(members[i])) != NULL;
-    free(members);
-    if (!whole) {
-        zs_json_free(sorted);
-        return false;
+    const struct zs_listed *x = a, *y = b;
+    const int order = strcmp(x->name, y->name);
+    return order != 0 ? order : x->is_listed - y->is_listed; /* what is listed comes after what takes its place */
+}
+
+static bool is_removed(const char *name, const struct zs_listed *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i].document == NULL && zs_path_is_within(name, list[i].name))
+            return true;
+    return false;
+}
+
+/* Whether two documents are the same but for consolidated metadata; false without memory. */
+static bool is_same(const zs_json *a, const zs_json *b)
+{
+    zs_json *x = zs_document_own(a), *y = zs_document_own(b);
+    const bool is = x != NULL && y != NULL && zs_json_is_same(x, y);
+    zs_json_free(x);
+    zs_json_free(y);
+    return is;
+}
+
+/* Gathers in `all` what is to be listed, sorted by name, and returns how many these are. */
+static size_t gather(const zs_json *metadata, const struct zs_listed *list, size_t count, struct zs_listed *all,
+                     bool *is_changed)
+{
+    size_t n = 0, kept = 0;
+    for (const zs_json *m = zs_json_first(metadata); m != NULL; m = zs_json_next(m))
+        if (!is_removed(zs_json_name(m), list, count))
+            all[n++] = (struct zs_listed){zs_json_name(m), m, true};
+        else
+            *is_changed = true;
+    for (size_t i = 0; i < count; i++)
+        if (list[i].document != NULL)
+            all[n++] = list[i];
+    if (n > 1)
+        qsort(all, n, sizeof *all, by_name);
+    for (size_t i = 0; i < n; kept++) {
+        const struct zs_listed last = all[i++], *before = i < n && strcmp(last.name, all[i].name) == 0 ? &all[i] : NULL;
+        if (!last.is_listed)
+            *is_changed = *is_changed || before == NULL || !is_same(last.document, before->document);
+        while (i < n && strcmp(last.name, all[i].name) == 0)
+            i++;
+        all[kept] = last;
     }
-    return zs_json_set(consolidated, "metadata", sorted) != NULL;
+    return kept;
 }
 
-enum zs_status zs_document_consolidate(zs_json *group, const char *const *paths, zs_json *const *documents,
-                                       size_t count, struct zs_error *err)
+/* Adds documents (taken over) as the consolidated metadata of a group; false without memory. */
+static bool add_listing(zs_json *group, zs_json *metadata)
 {
-    zs_json *consolidated = zs_json_new_object();
+    zs_json *consolidated = zs_json_add_object(group, "consolidated_metadata");
     zs_json_add_string(consolidated, "kind", "inline");
     zs_json_add_bool(consolidated, "must_understand", false);
-    zs_json *metadata = zs_json_add_object(consolidated, "metadata");
-    bool whole = metadata != NULL;
-    for (size_t i = 0; i < count && whole; i++)
-        whole = zs_json_add(metadata, paths[i], zs_json_copy(documents[i])) != NULL;
-    if (!whole || !zs_document_sort_consolidated(consolidated)) {
-        zs_json_free(consolidated);
-        return zs_fail_memory(err);
+    return zs_json_add(consolidated, "metadata", metadata) != NULL;
+}
+
+/* Sorts the documents, and lists them. Groups list nothing themselves, and say so: where they do not, zarr-python asks
+ * the store for the members of an empty one. NULL without memory. */
+static zs_json *list_all(struct zs_listed *all, size_t count)
+{
+    zs_json *metadata = zs_json_new_object();
+    bool ok = metadata != NULL;
+    if (count > 1)
+        qsort(all, count, sizeof *all, by_group);
+    for (size_t i = 0; i < count && ok; i++) {
+        zs_json *document = zs_json_add(metadata, all[i].name, zs_document_own(all[i].document));
+        const bool is_group = zs_json_equals(zs_json_get(document, "node_type"), "group");
+        ok = document != NULL && (!is_group || add_listing(document, zs_json_new_object()));
     }
-    return zs_json_set(group, "consolidated_metadata", consolidated) != NULL ? ZS_OK : zs_fail_memory(err);
+    if (ok)
+        return metadata;
+    zs_json_free(metadata);
+    return NULL;
+}
+
+enum zs_status zs_document_consolidate(zs_json *group, const struct zs_listed *list, size_t count, bool *is_changed,
+                                       struct zs_error *err)
+{
+    zs_json *consolidated = zs_json_get_mutable(group, "consolidated_metadata");
+    const zs_json *metadata = zs_document_listing(group);
+    struct zs_listed *all = zs_calloc(zs_json_size(metadata) + count + 1, sizeof *all);
+    bool changes = false, ok = all != NULL;
+    const size_t n = ok ? gather(metadata, list, count, all, &changes) : 0;
+    if (changes && n == 0) {
+        zs_json_remove(group, "consolidated_metadata");
+    } else if (changes) {
+        zs_json *listed = list_all(all, n);
+        ok = consolidated == NULL ? add_listing(group, listed)
+                                  : zs_json_set(consolidated, "metadata", listed) != NULL;
+    }
+    *is_changed = *is_changed || changes;
+    free(all);
+    return ok ? ZS_OK : zs_fail_memory(err);
 }

@@ -79,6 +79,8 @@ enum zs_status zs_document_get(struct zs_store *store, const char *key, zs_json 
 /* The same by the node's path: *document is NULL when there is no object. */
 enum zs_status zs_document_load(struct zs_store *store, const char *path, zs_json **document, char **etag,
                                 struct zs_error *err);
+/* Returns the documents that the consolidated metadata of a group list, by their paths below it; NULL: none. */
+const zs_json *zs_document_listing(const zs_json *document);
 /* Returns a copy of a document without its consolidated metadata, which belong to other nodes; NULL without memory. */
 zs_json *zs_document_own(const zs_json *document);
 
@@ -99,12 +101,16 @@ enum zs_status zs_document_print(const struct zs_store *store, const char *path,
 enum zs_status zs_document_put_text(struct zs_store *store, const char *path, const char *etag, const char *text,
                                     struct zs_error *err);
 
-/* Sorts the members of consolidated metadata: members of one group together (zarr-python 3.1 loses members that stand
- * apart), 0-d arrays, such as grid mapping variables, before the others (GDAL 3.13 gives an array no CRS when its grid
- * mapping comes later). False without memory. */
-bool zs_document_sort_consolidated(zs_json *consolidated);
+/* A document of consolidated metadata; NULL: the node at this name, and all below it, are not there any more. */
+struct zs_listed {
+    const char *name; /* path below the group */
+    const zs_json *document;
+    bool is_listed; /* of the function below: it was there before */
+};
 
-/* Adds (or replaces) inline consolidated metadata: the documents of `count` nodes at `paths` below this group, in that
- * order but for 0-d arrays, which come first. */
-enum zs_status zs_document_consolidate(zs_json *group, const char *const *paths, zs_json *const *documents,
-                                       size_t count, struct zs_error *err);
+/* Puts documents, each of another name, into the inline consolidated metadata of a group, which gets some where it has
+ * none; those that list nothing any more go. Sets *is_changed where that changes something. Members of one group stand
+ * together (zarr-python 3.1 loses members that stand apart), 0-d arrays, such as grid mapping variables, before the
+ * others (GDAL 3.13 gives an array no CRS when its grid mapping comes later). Groups in it list nothing themselves. */
+enum zs_status zs_document_consolidate(zs_json *group, const struct zs_listed *list, size_t count, bool *is_changed,
+                                       struct zs_error *err);

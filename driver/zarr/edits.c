@@ -188,89 +188,6 @@ static enum zs_status load(const struct zs_edit_work *work, struct zs_edit_item 
 
 /* ---- Consolidated metadata ---- */
 
-/* The members of consolidated metadata by name. */
-struct listing {
-    zs_json *metadata;
-    const zs_json **members; /* sorted */
-    size_t count;
-    bool is_changed, has_new;
-};
-
-static int compare_members(const void *a, const void *b)
-{
-    return strcmp(zs_json_name(*(const zs_json *const *)a), zs_json_name(*(const zs_json *const *)b));
-}
-
-static int compare_name(const void *name, const void *member)
-{
-    return strcmp(name, zs_json_name(*(const zs_json *const *)member));
-}
-
-static bool sort_members(struct listing *listing)
-{
-    const size_t count = zs_json_size(listing->metadata);
-    listing->members = zs_calloc(count + 1, sizeof(zs_json *));
-    if (listing->members == NULL)
-        return false;
-    for (const zs_json *m = zs_json_first(listing->metadata); m != NULL; m = zs_json_next(m))
-        listing->members[listing->count++] = m;
-    qsort(listing->members, listing->count, sizeof *listing->members, compare_members);
-    return true;
-}
-
-/* Whether nested consolidated metadata list nodes. zarr-python nests empty ones in each group that it lists. */
-static bool lists_nodes(const zs_json *member)
-{
-    return zs_json_size(zs_json_get(zs_json_get(member, "consolidated_metadata"), "metadata")) > 0;
-}
-
-/* Lists a document, with the empty nested metadata that were listed; false without memory. */
-static bool list_document(struct listing *listing, const char *name, const zs_json *document)
-{
-    const zs_json **found = bsearch(name, listing->members, listing->count, sizeof *listing->members, compare_name);
-    const zs_json *nested = found != NULL ? zs_json_get(*found, "consolidated_metadata") : NULL;
-    zs_json *copy = zs_document_own(document);
-    bool ok = copy != NULL;
-    if (ok && nested != NULL && !lists_nodes(*found))
-        ok = zs_json_add(copy, "consolidated_metadata", zs_json_copy(nested)) != NULL;
-    if (ok && found != NULL && zs_json_is_same(*found, copy)) {
-        zs_json_free(copy);
-        return true;
-    }
-    listing->is_changed = true;
-    listing->has_new = listing->has_new || found == NULL;
-    if (!ok) {
-        zs_json_free(copy);
-        return false;
-    }
-    zs_json *listed = found == NULL ? zs_json_add(listing->metadata, name, copy)
-                                    : zs_json_set(listing->metadata, name, copy);
-    if (found != NULL && listed != NULL)
-        *found = listed;
-    return listed != NULL;
-}
-
-/* Takes a path, and all below it, out of the metadata. */
-static void unlist(struct listing *listing, const char *name)
-{
-    const zs_json *next;
-    for (const zs_json *m = zs_json_first(listing->metadata); m != NULL; m = next) {
-        next = zs_json_next(m);
-        if (!zs_path_is_within(zs_json_name(m), name))
-            continue;
-        listing->is_changed = true;
-        zs_json_remove(listing->metadata, zs_json_name(m));
-    }
-}
-
-/* Drops what others nested in the groups of the metadata and is not true any more. */
-static void drop_nested(struct listing *listing)
-{
-    for (const zs_json *m = zs_json_first(listing->metadata); m != NULL && listing->is_changed; m = zs_json_next(m))
-        if (lists_nodes(m))
-            zs_json_remove(zs_json_get_mutable(listing->metadata, zs_json_name(m)), "consolidated_metadata");
-}
-
 /* Returns the path of an edit relative to a group, borrowed; NULL when it is not below it. */
 static const char *below(const char *group, const char *path)
 {
@@ -278,43 +195,26 @@ static const char *below(const char *group, const char *path)
     return name != NULL && name[0] != '\0' ? name : NULL;
 }
 
-static bool list_all(const struct zs_edit_work *work, const struct zs_edit_item *group, struct listing *listing)
-{
-    bool ok = true;
-    for (const zs_json *e = zs_json_first(work->edits); e != NULL; e = zs_json_next(e)) {
-        const char *name = zs_json_get(e, "removed") != NULL ? below(group->path, zs_edit_path(e)) : NULL;
-        if (name != NULL)
-            unlist(listing, name);
-    }
-    ok = sort_members(listing);
-    for (size_t i = 0; i < work->count && ok; i++) {
-        const struct zs_edit_item *item = &work->items[i];
-        const char *name = below(group->path, item->path);
-        const bool is_listed = item->document != NULL && zs_json_get(item->edit, "removed") == NULL;
-        if (name != NULL && item->edit != NULL && is_listed)
-            ok = list_document(listing, name, item->document);
-    }
-    return ok;
-}
-
 /* Updates the consolidated metadata of a group, if it has some. Empty ones are none: a first entry would hide all nodes
- * that they do not list. So they go with their last entry. */
+ * that they do not list. */
 static enum zs_status update_listing(const struct zs_edit_work *work, struct zs_edit_item *group, bool *is_changed,
                                      struct zs_error *err)
 {
-    zs_json *consolidated = zs_json_get_mutable(group->document, "consolidated_metadata");
-    struct listing listing = {.metadata = zs_json_get_mutable(consolidated, "metadata")};
-    if (!zs_json_is_object(listing.metadata) || zs_json_size(listing.metadata) == 0)
+    size_t count = 0;
+    if (zs_json_size(zs_document_listing(group->document)) == 0)
         return ZS_OK;
-    bool ok = list_all(work, group, &listing);
-    free(listing.members);
-    drop_nested(&listing);
-    if (ok && zs_json_size(listing.metadata) == 0)
-        zs_json_remove(group->document, "consolidated_metadata");
-    else if (ok && listing.has_new)
-        ok = zs_document_sort_consolidated(consolidated);
-    *is_changed = *is_changed || listing.is_changed;
-    return ok ? ZS_OK : zs_fail_memory(err);
+    struct zs_listed *list = zs_calloc(work->count, sizeof *list);
+    ZS_TRY_MEMORY(list, err);
+    for (size_t i = 0; i < work->count; i++) {
+        const struct zs_edit_item *item = &work->items[i];
+        const char *name = below(group->path, item->path);
+        const bool is_gone = zs_json_get(item->edit, "removed") != NULL;
+        if (name != NULL && item->edit != NULL && (is_gone || item->document != NULL))
+            list[count++] = (struct zs_listed){.name = name, .document = is_gone ? NULL : item->document};
+    }
+    const enum zs_status status = zs_document_consolidate(group->document, list, count, is_changed, err);
+    free(list);
+    return status;
 }
 
 /* ---- Building and putting documents ---- */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "zarr/document.h"
 #include "zarr/hierarchy_private.h"
 
 /* ---- Consolidated metadata ---- */
@@ -102,8 +103,8 @@ static enum zs_status add_implicit_groups(struct zs_hierarchy *hierarchy, const 
 enum zs_status zs_hierarchy_consolidate(struct zs_hierarchy *hierarchy, struct zs_error *err)
 {
     const zs_json *consolidated = zs_json_get(hierarchy->entries[0].node->document, "consolidated_metadata");
-    const zs_json *metadata = zs_json_get(consolidated, "metadata");
-    if (!zs_json_equals(zs_json_get(consolidated, "kind"), "inline") || !zs_json_is_object(metadata))
+    const zs_json *metadata = zs_document_listing(hierarchy->entries[0].node->document);
+    if (!zs_json_equals(zs_json_get(consolidated, "kind"), "inline") || metadata == NULL)
         return ZS_OK;
     const size_t members = zs_json_size(metadata);
     struct zs_hierarchy_entry *found = zs_calloc(members, sizeof *found);

@@ -176,19 +176,15 @@ enum zs_status zs_root_consolidate(struct zs_hierarchy *hierarchy, struct zs_err
 {
     const struct zs_node **nodes;
     size_t count, n = 0;
+    bool is_changed = false;
     ZS_TRY(zs_hierarchy_list_known(hierarchy, &nodes, &count, err));
-    const char **paths = zs_calloc(count, sizeof(char *));
-    zs_json **documents = zs_calloc(count, sizeof(zs_json *));
-    enum zs_status status = paths != NULL && documents != NULL ? ZS_OK : zs_fail_memory(err);
-    for (size_t i = 1; i < count && status == ZS_OK; i++)
-        if (nodes[i]->document != NULL) { /* not of an implicit group */
-            paths[n] = nodes[i]->path;
-            documents[n++] = nodes[i]->document;
-        }
-    if (status == ZS_OK && n > 0)
-        status = zs_document_consolidate(nodes[0]->document, paths, documents, n, err);
-    free(paths);
-    free(documents);
+    struct zs_listed *list = zs_calloc(count, sizeof *list);
+    for (size_t i = 1; i < count && list != NULL; i++)
+        if (nodes[i]->document != NULL) /* not of an implicit group */
+            list[n++] = (struct zs_listed){.name = nodes[i]->path, .document = nodes[i]->document};
+    const enum zs_status status =
+        list != NULL ? zs_document_consolidate(nodes[0]->document, list, n, &is_changed, err) : zs_fail_memory(err);
+    free(list);
     free(nodes);
     return status;
 }

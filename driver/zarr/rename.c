@@ -45,31 +45,43 @@ static enum zs_status move_nodes(struct zs_hierarchy *hierarchy, const char *fro
     return status;
 }
 
-static enum zs_status put_document(const struct zs_hierarchy *now, const struct zs_node *node, struct zs_error *err)
+static enum zs_status put_document(struct zs_store *store, const char *path, const zs_json *document,
+                                   struct zs_error *err)
 {
     char *text = NULL;
-    enum zs_status status = zs_document_print(now->store, node->path, node->document, &text, err);
+    enum zs_status status = zs_document_print(store, path, document, &text, err);
     if (status == ZS_OK)
-        status = zs_document_put_text(now->store, node->path, NULL, text, err);
+        status = zs_document_put_text(store, path, NULL, text, err);
     free(text);
     return status;
 }
 
-/* Puts the documents of the groups above a path that have consolidated metadata, without these: readers must not take
- * moved chunks for absent ones. *has_root: the root had some. */
-static enum zs_status unlist(struct zs_hierarchy *now, const char *path, bool *has_root, struct zs_error *err)
+/* Puts the document of a group, where it has consolidated metadata, without these. *document: as it was, else NULL. */
+static enum zs_status unlist(struct zs_store *store, const char *group, zs_json **document, struct zs_error *err)
+{
+    ZS_TRY(zs_document_load(store, group, document, NULL, err));
+    const bool is_listing = zs_json_get(*document, "consolidated_metadata") != NULL;
+    zs_json *own = is_listing ? zs_document_own(*document) : NULL;
+    enum zs_status status = is_listing && own == NULL ? zs_fail_memory(err) : ZS_OK;
+    if (own != NULL)
+        status = put_document(store, group, own, err);
+    zs_json_free(own);
+    if (status == ZS_OK && is_listing)
+        return ZS_OK;
+    zs_json_free(*document);
+    *document = NULL;
+    return status;
+}
+
+/* The same of all groups above a path. *root: the root's document as it was, NULL where it lists nothing. */
+static enum zs_status unlist_above(struct zs_store *store, const char *path, zs_json **root, struct zs_error *err)
 {
     enum zs_status status = ZS_OK;
-    *has_root = false;
     char *group = zs_path_parent(path);
     while (group != NULL && status == ZS_OK) {
-        const struct zs_node *node = NULL;
-        status = zs_hierarchy_node(now, group, &node, err);
-        if (status == ZS_OK && zs_json_get(node->document, "consolidated_metadata") != NULL) {
-            *has_root = group[0] == '\0';
-            zs_json_remove(node->document, "consolidated_metadata");
-            status = put_document(now, node, err);
-        }
+        zs_json_free(*root); /* of a group below */
+        *root = NULL;
+        status = unlist(store, group, root, err);
         char *above = zs_path_parent(group);
         free(group);
         group = above;
@@ -78,36 +90,55 @@ static enum zs_status unlist(struct zs_hierarchy *now, const char *path, bool *h
     return status;
 }
 
-/* Consolidates the metadata of the root anew. */
-static enum zs_status list_again(struct zs_hierarchy *now, struct zs_error *err)
+/* Lists what is at and below a path under another one. */
+static enum zs_status list_moved(zs_json *root, const char *from, const char *to, struct zs_error *err)
 {
-    ZS_TRY(zs_root_consolidate(now, err));
-    return put_document(now, zs_hierarchy_known(now, ""), err);
+    const zs_json *metadata = zs_document_listing(root);
+    struct zs_listed *list = zs_calloc(zs_json_size(metadata) + 1, sizeof *list);
+    struct zs_names names = {0};
+    enum zs_status status = list != NULL ? ZS_OK : zs_fail_memory(err);
+    for (const zs_json *m = zs_json_first(metadata); m != NULL && status == ZS_OK; m = zs_json_next(m)) {
+        if (!zs_path_is_within(zs_json_name(m), from))
+            continue;
+        status = zs_names_add(&names, zs_format("%s%s", to, zs_json_name(m) + strlen(from)), err);
+        if (status == ZS_OK)
+            list[names.count] = (struct zs_listed){.name = names.list[names.count - 1], .document = m};
+    }
+    if (status == ZS_OK) {
+        bool is_changed = false;
+        list[0].name = from; /* goes */
+        status = zs_document_consolidate(root, list, names.count + 1, &is_changed, err);
+    }
+    zs_names_free(names.list);
+    free(list);
+    return status;
 }
 
-/* Renames a node in the store, as it is `now`, whose lock is held where there is one. A process that is killed
- * meanwhile leaves a store without consolidated metadata. */
-static enum zs_status rename_stored(struct zs_hierarchy *now, const char *from, const char *to, struct zs_error *err)
+/* Renames a directory whose store is locked where there are locks. The groups above have no consolidated metadata
+ * meanwhile: readers must not take moved chunks for absent ones. Only the root gets them again. */
+static enum zs_status rename_stored(struct zs_store *store, const char *from, const char *to, struct zs_error *err)
 {
-    const struct zs_node **nodes, *node;
-    size_t count;
-    bool has_root;
-    if (zs_json_get(zs_hierarchy_known(now, "")->document, "consolidated_metadata") != NULL) {
-        ZS_TRY(zs_hierarchy_list(now, &nodes, &count, err)); /* what cannot be read is found before anything changes */
-        free(nodes);
-    }
-    const enum zs_status found = zs_hierarchy_node(now, from, &node, err);
-    if (found == ZS_NOT_FOUND)
-        return zs_fail(err, ZS_INVALID, "%s/%s: another writer removed or renamed it meanwhile", now->store->root,
-                       from);
-    ZS_TRY(found);
-    ZS_TRY(unlist(now, from, &has_root, err));
+    char **names = NULL;
+    zs_json *root = NULL;
     struct zs_error ignored;
-    enum zs_status status = zs_store_rename(now->store, from, to, err);
+    enum zs_status status = zs_store_list(store, from, &names, err);
+    const bool is_there = status == ZS_OK && names[0] != NULL;
+    zs_names_free(names);
+    if (!is_there && (status == ZS_OK || status == ZS_NOT_FOUND))
+        return zs_fail(err, ZS_INVALID, "%s/%s: another writer removed or renamed it meanwhile", store->root, from);
     if (status == ZS_OK)
-        status = move_nodes(now, from, to, err);
-    const enum zs_status again = has_root ? list_again(now, status == ZS_OK ? err : &ignored) : ZS_OK;
-    return status == ZS_OK ? again : status;
+        status = unlist_above(store, from, &root, err);
+    if (status == ZS_OK)
+        status = zs_store_rename(store, from, to, err);
+    const bool is_moved = status == ZS_OK;
+    if (is_moved && root != NULL)
+        status = list_moved(root, from, to, err);
+    if (status == ZS_OK && root != NULL)
+        status = put_document(store, "", root, err);
+    else if (!is_moved && root != NULL)
+        (void)put_document(store, "", root, &ignored);
+    zs_json_free(root);
+    return status;
 }
 
 /* Returns the path of a node under a new name, after checking that it may have that name; freed with free(). */
@@ -150,16 +181,12 @@ enum zs_status zs_node_rename(struct zs_hierarchy *hierarchy, const char *path, 
 {
     char *to, *etag = NULL;
     struct zs_lock *lock = NULL;
-    struct zs_hierarchy *now = NULL;
     struct zs_store *store = zs_hierarchy_store(hierarchy);
     ZS_TRY(zs_hierarchy_flush(hierarchy, err));
     ZS_TRY(new_path(hierarchy, path, name, &to, err));
     enum zs_status status = zs_hierarchy_enter(store, &lock, &etag, err);
     if (status == ZS_OK) {
-        status = zs_hierarchy_open(store, false, &now, err);
-        if (status == ZS_OK)
-            status = rename_stored(now, path, to, err);
-        zs_hierarchy_free(now);
+        status = rename_stored(store, path, to, err);
         zs_store_unlock(store, lock);
         free(etag);
     }
