@@ -123,18 +123,17 @@ bool zs_blosc_set(zs_json *codecs, const struct zs_blosc_settings *settings);
 /* Whether each innermost chunk has a crc32c, as CHUNK_CHECKSUM=YES makes it. */
 bool zs_has_chunk_checksum(const struct zs_array_meta *meta);
 
-/* Windows of an array's elements: `count` of them, each of dense elements in native byte order. */
-struct zs_samples {
-    const void *const *elements;
-    size_t count;
+/* A window of an array's elements, dense, in native byte order. */
+struct zs_sample {
+    const void *elements;
     int ndim;
-    const uint64_t *shape; /* of each */
+    const uint64_t *shape;
 };
 
-/* Encodes samples with each filter, and with the level and the blocks that the array has with it, and gives the one
- * that makes them smallest in all: "noshuffle", "shuffle" or "bitshuffle". spec->encoding.blosc_shuffle, the guess by
- * data type, stays where no other saves more than a fiftieth. Only sizes count, no times: the same samples give the
+/* Encodes a sample with each filter, and with the level and the blocks that the array has with it, and gives the one
+ * that makes it smallest: "noshuffle", "shuffle" or "bitshuffle". spec->encoding.blosc_shuffle, the guess by
+ * data type, stays where no other saves more than a fiftieth. Only sizes count, no times: the same sample gives the
  * same filter wherever blosc is the same.
  *   spec  dtype, fill value, encoding (blosc) and chunk_shape of the array */
-enum zs_status zs_filter_choose(const struct zs_array_spec *spec, const struct zs_samples *samples, const char **filter,
+enum zs_status zs_filter_choose(const struct zs_array_spec *spec, const struct zs_sample *sample, const char **filter,
                                 struct zs_error *err);

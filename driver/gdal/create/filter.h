@@ -1,4 +1,4 @@
-/* gdal/create/filter.h: the default of BLOSC_SHUFFLE: the filter that makes samples of the pixels smallest
+/* gdal/create/filter.h: the default of BLOSC_SHUFFLE: the filter that makes a sample of the pixels smallest
  * (codec/description.c). */
 #pragma once
 
@@ -14,31 +14,23 @@ extern "C"
 #include "raster/pixels.h"
 }
 
-/* Which elements of a source are read: windows of one size, evenly spread, each at the corner of one of its blocks.
- * Shapes in elements, slowest dimension first. */
-struct ZSSampling
+/* A window in the middle of an array, at the corner of a block: the last elements of a chunk in C order, about as many
+ * as a block of blosc has. Shapes in elements, slowest dimension first. */
+struct ZSSample
 {
-    std::vector<uint64_t> shape, block; /* of the source; a block's length is 1 where it is not known */
-    std::vector<uint64_t> window;
+    std::vector<uint64_t> start, size;
 
-    /* Sets the window: the last elements of a chunk in C order, about as many as a block of blosc has. */
-    void SetWindow(const uint64_t *chunk, size_t item);
-
-    /* Windows that are read: a small share of the source's blocks, one at least. */
-    uint64_t Count() const;
-    /* Start of the i-th of them in dimension d. */
-    uint64_t Start(uint64_t i, size_t d) const;
+    /* `block`: of what is read; a length is 1 where it is not known. */
+    ZSSample(const std::vector<uint64_t> &shape, const std::vector<uint64_t> &block, const uint64_t *chunk, size_t item);
 };
 
-/* Reads one window into dense elements in native byte order; false where it cannot. */
-using ZSReadSample = std::function<bool(const uint64_t *start, void *elements)>;
-
-/* The filter that makes samples smallest: one of the names that encoding.blosc_shuffle has. Null where none can be
- * read, or each has one value. Emits no error: the copy itself reports what cannot be read.
+/* The filter that makes a sample smallest: one of the names that encoding.blosc_shuffle has. Null where it cannot be
+ * read, or has one value. Emits no error: the copy itself reports what cannot be read.
  *   spec  of the new array: what is stored of elements, and chunk_shape, by which blosc's blocks are as in its chunks
- *   name  of the new array, for the debug log */
-const char *zsFilterOfSamples(const struct zs_array_spec &spec, const char *name, const ZSSampling &sampling,
-                              const ZSReadSample &read);
+ *   name  of the new array, for the debug log
+ *   read  reads the sample into dense elements in native byte order; false where it cannot */
+const char *zsFilterOfSample(const struct zs_array_spec &spec, const char *name, const ZSSample &sample,
+                             const std::function<bool(void *elements)> &read);
 
 /* Sets the filter of a copy, in the options and the spec, by pixels of the source read as `type`. Does nothing where
  * the options name a filter or another compression. */
@@ -56,7 +48,7 @@ class ZSFilterOfFirst
     /* Begins, where the options leave the filter of blosc to the driver. */
     void Start(const ZSCreationOptions &options, const struct zs_raster_spec &spec);
 
-    /* The filter that makes samples of a window smallest, if that is not the one that the options took. Null as well
+    /* The filter that makes a sample of a window smallest, if that is not the one that the options took. Null as well
      * after the first call, and for windows that are too small, or have one value. */
     const struct zs_blosc_settings *Choose(const struct zs_node *node, const struct zs_band_window &window,
                                            GDALDataType type);

@@ -213,8 +213,8 @@ static const std::vector<Row<Creation>> &creationRows()
         {CREATING, "BLOSC_CNAME", choice("zstd lz4 lz4hc blosclz zlib snappy", "zstd"), "Compressor inside BLOSC",
          [](Creation &o, Value &v) { o.blosc_cname = CPLString(v.text).tolower(); }},
         {CREATING, "BLOSC_SHUFFLE", choice("AUTO NONE BYTE BIT", "AUTO"),
-         "Reordering inside BLOSC before compression. AUTO: a copy takes what makes samples of its source "
-         "smallest, a new raster what makes the first pixels so; else by data type",
+         "Reordering inside BLOSC before compression. AUTO: a copy takes what makes a sample of its source "
+         "smallest, a new raster what makes one of the first pixels so; else by data type",
          [](Creation &o, Value &v) {
              static const char *const names[] = {"", "noshuffle", "shuffle", "bitshuffle"};
              o.blosc_shuffle = names[v.choice];

@@ -113,7 +113,7 @@ static bool applyOptions(ZSMdimArrayOptions &options, const std::string &path, C
     return zsRefuse(CPLE_IllegalArg, "array /%s: %s", path.c_str(), reason.c_str());
 }
 
-/* Sets the filter of blosc that makes samples of the source's array smallest; the guess stays without samples. */
+/* Sets the filter of blosc that makes a sample of the source's array smallest; the guess stays without one. */
 static void chooseFilter(const ZSMdimStore &store, const std::string &path, const GDALExtendedDataType &type,
                          struct zs_array_spec &spec)
 {
@@ -121,21 +121,21 @@ static void chooseFilter(const ZSMdimStore &store, const std::string &path, cons
     if (source == nullptr || source->GetDimensionCount() != static_cast<size_t>(spec.ndim) ||
         type.GetSize() != spec.dtype.size)
         return;
-    ZSSampling sampling;
+    std::vector<uint64_t> shape, block;
     for (const auto &d : source->GetDimensions())
-        sampling.shape.push_back(d->GetSize());
-    if (!std::equal(sampling.shape.begin(), sampling.shape.end(), spec.shape))
+        shape.push_back(d->GetSize());
+    if (!std::equal(shape.begin(), shape.end(), spec.shape) || std::count(shape.begin(), shape.end(), 0) > 0)
         return;
     for (const GUInt64 length : source->GetBlockSize())
-        sampling.block.push_back(std::max<GUInt64>(1, length));
-    sampling.SetWindow(spec.chunk_shape, spec.dtype.size);
-    const std::vector<size_t> count(sampling.window.begin(), sampling.window.end());
-    const auto read = [&](const uint64_t *start, void *elements)
+        block.push_back(std::max<GUInt64>(1, length));
+    const ZSSample sample(shape, block, spec.chunk_shape, spec.dtype.size);
+    const auto read = [&](void *elements)
     {
-        const std::vector<GUInt64> at(start, start + spec.ndim);
-        return source->Read(at.data(), count.data(), nullptr, nullptr, type, elements);
+        const std::vector<GUInt64> start(sample.start.begin(), sample.start.end());
+        const std::vector<size_t> count(sample.size.begin(), sample.size.end());
+        return source->Read(start.data(), count.data(), nullptr, nullptr, type, elements);
     };
-    const char *filter = zsFilterOfSamples(spec, path.c_str(), sampling, read);
+    const char *filter = zsFilterOfSample(spec, path.c_str(), sample, read);
     if (filter != nullptr)
         spec.encoding.blosc_shuffle = filter;
 }
