@@ -126,15 +126,6 @@ bool ZSArray::MayWriteCells(const ZSStore &store, struct zs_error *err)
     return false;
 }
 
-void ZSArray::TakeLabels(ZSArray &other)
-{
-    const std::scoped_lock guard(lock, other.lock);
-    if (labelsRead)
-        return;
-    labels = other.labels;
-    labelsRead = true;
-}
-
 ZSFailed zsRefuse(CPLErrorNum number, const char *format, ...)
 {
     va_list arguments;

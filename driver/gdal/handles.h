@@ -150,18 +150,6 @@ struct ZSOpenOptions
  * GDAL_CACHEMAX. */
 struct zs_array_options zsArrayOptions(int threads);
 
-/* What the coordinates of an array's band dimensions say. */
-struct ZSLabels
-{
-    std::vector<std::vector<std::string>> values; /* per band dimension: a text per index, or none */
-    std::vector<std::string> units;
-    bool speak = false; /* whether some say more than an index does */
-    bool areNames = false; /* those of the only dimension are names of channels */
-    bool onlyCount = false; /* whether they only number the bands: they make no descriptions */
-    std::vector<std::string> numbers; /* coordinates of the only band dimension, as `units` counts: numbers or times */
-    enum zs_data_type numbersType = ZS_RAW; /* of these (geo/axes.h) */
-};
-
 /* An opened array, shared by a dataset and its clones in other threads, all of them read-only; in update mode by
  * nobody. What is read when first asked for is read under the lock, once for all, and then stays as it is. */
 struct ZSArray
@@ -176,8 +164,6 @@ struct ZSArray
     std::mutex lock;
     bool cellsRead = false;
     struct zs_healpix_cells cells = {}; /* where there is a coordinate of them */
-    bool labelsRead = false;
-    ZSLabels labels;
     bool overviewsFound = false;
     std::vector<std::shared_ptr<ZSArray>> overviews;
 
@@ -194,8 +180,6 @@ struct ZSArray
     /* Whether it can be written as a raster: of HEALPix cells nested ones of all the sphere. False with the reason in
      * err. */
     bool MayWriteCells(const ZSStore &store, struct zs_error *err);
-    /* Takes over what another's coordinates say, where it has the same. */
-    void TakeLabels(ZSArray &other);
 
     /* Null, with the message in err, when that is not possible; *isKind tells whether it is the kind of array that is
      * not. */

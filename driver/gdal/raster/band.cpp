@@ -178,18 +178,18 @@ CPLStringList ShardedZarrRasterBand::PositionItems(std::string &words)
     const size_t source = Source();
     const ZSArray &array = View().Array(source);
     CPLStringList items;
-    View().ReadLabels(source);
+    const ZSLabels &all = View().Labels(source);
     const auto position = View().BandPosition(nBand);
-    for (size_t i = 0; i < position.size() && !array.labels.onlyCount; i++)
+    for (size_t i = 0; i < position.size() && !all.onlyCount; i++)
     {
         const int d = View().Slices(source).dims[i];
         const uint64_t index = View().Slices(source).first[d] + position[i];
         const std::string name = zsDimensionName(array.node, d);
-        const auto &labels = array.labels.values[i];
+        const auto &labels = all.values[i];
         zsAddPosition(items, View(), source, d, index, labels.empty() ? nullptr : labels[position[i]].c_str(),
-                      array.labels.units[i].c_str());
-        if (!array.labels.numbers.empty())
-            zsSetItem(items, ("NETCDF_DIM_" + name).c_str(), array.labels.numbers[position[i]].c_str());
+                      all.units[i].c_str());
+        if (!all.numbers.empty())
+            zsSetItem(items, ("NETCDF_DIM_" + name).c_str(), all.numbers[position[i]].c_str());
         words += (i == 0 ? "" : ", ") + name + "=" + (labels.empty() ? std::to_string(index) : labels[position[i]]);
     }
     return items;
@@ -211,15 +211,16 @@ void ShardedZarrRasterBand::AddMetadata()
     m_shown.Show("", md.List(), GDALMajorObject::GetMetadata());
     const bool isOneOfMany = View().IsGroup() && View().Slices(source).count == 1; // described by its name
     std::string description = properties.description != nullptr && !isOneOfMany ? properties.description : "";
-    const bool isSpoken = description.empty() && array.labels.speak; // else an index, which is no description
+    const ZSLabels &labels = View().Labels(source);
+    const bool isSpoken = description.empty() && labels.speak; // else an index, which is no description
     const char *common = View().IsGroup()          ? zs_path_name(array.node->path)
                          : description.empty() ? View().Properties(source).description
                                                : nullptr;
     if (common != nullptr)
         description = common + std::string(description.empty() ? "" : ", ") + description;
     const auto position = View().BandPosition(nBand);
-    const std::string label = isSpoken && position.size() == 1 ? array.labels.values[0][position[0]] : "";
-    if (isSpoken && !View().IsGroup() && (zsIsTime(label) || array.labels.areNames))
+    const std::string label = isSpoken && position.size() == 1 ? labels.values[0][position[0]] : "";
+    if (isSpoken && !View().IsGroup() && (zsIsTime(label) || labels.areNames))
         description = label; // a time as QGIS takes it, in `to_datetime(@band_description)`
     else if (isSpoken && !isOneOfMany)
         description += (description.empty() ? "" : ", ") + words;

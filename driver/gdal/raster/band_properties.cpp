@@ -312,13 +312,13 @@ const char *ShardedZarrRasterBand::ColorOfNames()
     const ZSArray &array = View().Array(source);
     if (colour == nullptr && View().Slices(source).dim_count > 0)
     {
-        View().ReadLabels(source);
+        const ZSLabels &labels = View().Labels(source);
         const auto position = View().BandPosition(nBand);
         for (size_t i = 0; i < position.size() && colour == nullptr; i++)
         {
             const int d = View().Slices(source).dims[i];
-            if (!array.labels.values[i].empty())
-                colour = zs_colour_of_name(array.labels.values[i][position[i]].c_str());
+            if (!labels.values[i].empty())
+                colour = zs_colour_of_name(labels.values[i][position[i]].c_str());
             if (colour == nullptr)
                 colour = zs_colour_of_name(zs_channel_colour(View().store->hierarchy, array.node, d,
                                                              View().Slices(source).first[d] + position[i]));

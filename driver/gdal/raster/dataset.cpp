@@ -332,7 +332,7 @@ CPLErr ShardedZarrDataset::FlushAll(bool atClosing)
 #endif
     if (!IsUpdate() || closing.isDone)
         return result;
-    if (!atClosing && overviews.FlushPixels() != CE_None) // what is closed closes them
+    if (overviews.FlushPixels(atClosing) != CE_None)
         result = CE_Failure;
     if (FlushChanges(atClosing) != CE_None)
         result = CE_Failure;
@@ -353,8 +353,7 @@ CPLErr ShardedZarrDataset::CloseParts()
     if ((nPamFlags & GPF_DIRTY) != 0 && TrySaveXML() != CE_None)
         result = CE_Failure;
     closing.isDone = true;
-    if (overviews.Close() != CE_None)
-        result = CE_Failure;
+    overviews.Close();
     masks.Close();
     return result;
 }

@@ -107,9 +107,8 @@ CPLStringList ZSItems::NetcdfItems()
     // Of a raster without a transform the netCDF driver of GDAL 3.6 makes no copy that has another dimension.
     if (m_view.sources.size() != 1 || m_view.Slices(0).dim_count != 1 || !m_dataset.georef.Get().has_transform)
         return items;
-    m_view.ReadLabels(0);
     const ZSArray &array = m_view.Array(0);
-    const ZSLabels &labels = array.labels;
+    const ZSLabels &labels = m_view.Labels(0);
     if (labels.numbers.empty())
         return items;
     const std::string name = zsDimensionName(array.node, m_view.Slices(0).dims[0]), key = "NETCDF_DIM_" + name;

@@ -14,9 +14,9 @@ extern "C"
 
 using Window = ZSPixelWindow;
 
-/* Pixels of a level in each direction that are made together: those of which nothing is stored are left out. */
-constexpr int CELL = 1024;
-/* Of the larger raster, so many are held at once, unless one row of a cell is of more. */
+/* Pixels of a level in each direction that are made together, or a half, a quarter ... of these, so that what they are
+ * made of is no more than so many bytes. Those of which nothing is stored are left out. */
+constexpr int MOST_CELL = 1024;
 constexpr int64_t SOURCE_BYTES = 32 << 20;
 
 /* ---- What can be made ---- */
@@ -64,7 +64,11 @@ class LevelBand
     {
         const int flags = m_source.GetMaskFlags();
         m_mask = (flags & (GMF_ALL_VALID | GMF_NODATA)) == 0 ? m_source.GetMaskBand() : nullptr;
-        return m_shrinking.Start(m_source, resampling);
+        if (!m_shrinking.Start(m_source, resampling))
+            return false;
+        while (m_cell > 1 && SourceBytes(m_cell) > SOURCE_BYTES)
+            m_cell /= 2;
+        return true;
     }
     CPLErr Make(GDALProgressFunc progress, void *progressData);
 
@@ -74,11 +78,17 @@ class LevelBand
     const int m_band;
     GDALRasterBand *m_mask = nullptr; /* null: a nodata value tells what is valid, or all is */
     ZSShrinking m_shrinking;
+    int m_cell = MOST_CELL;
     std::vector<unsigned char> m_read, m_valid, m_made; /* of one cell after the other: touched once */
 
+    int64_t SourceBytes(int cell) const
+    {
+        const Window of = m_shrinking.SourceOf(
+            {0, 0, std::min(cell, m_shrinking.toWidth), std::min(cell, m_shrinking.toHeight)});
+        return static_cast<int64_t>(GDALGetDataTypeSizeBytes(m_shrinking.type)) * of.width * of.height;
+    }
     bool IsStored(const Window &pixels) const;
     void FindCells(const Window &pixels, std::vector<Window> &cells) const;
-    CPLErr MakeRows(const Window &pixels, unsigned char *made);
     CPLErr MakeCell(const Window &cell);
 };
 } // namespace
@@ -106,10 +116,10 @@ void LevelBand::FindCells(const Window &w, std::vector<Window> &cells) const
 {
     if (!IsStored(w))
         return;
-    int side = CELL;
+    int side = m_cell;
     while (2 * side < std::max(w.width, w.height))
         side *= 2;
-    if (w.width <= CELL && w.height <= CELL)
+    if (w.width <= m_cell && w.height <= m_cell)
     {
         cells.push_back(w);
         return;
@@ -121,10 +131,11 @@ void LevelBand::FindCells(const Window &w, std::vector<Window> &cells) const
     }
 }
 
-CPLErr LevelBand::MakeRows(const Window &pixels, unsigned char *made)
+CPLErr LevelBand::MakeCell(const Window &cell)
 {
-    const Window of = m_shrinking.SourceOf(pixels);
+    const Window of = m_shrinking.SourceOf(cell);
     const GSpacing item = GDALGetDataTypeSizeBytes(m_shrinking.type), line = item * of.width;
+    m_made.resize(static_cast<size_t>(item * cell.width) * static_cast<size_t>(cell.height));
     m_read.resize(static_cast<size_t>(line) * static_cast<size_t>(of.height));
     if (m_source.RasterIO(GF_Read, of.x, of.y, of.width, of.height, m_read.data(), of.width, of.height,
                           m_shrinking.type, item, line, nullptr) != CE_None)
@@ -133,27 +144,10 @@ CPLErr LevelBand::MakeRows(const Window &pixels, unsigned char *made)
     if (m_mask != nullptr && m_mask->RasterIO(GF_Read, of.x, of.y, of.width, of.height, m_valid.data(), of.width,
                                               of.height, GDT_Byte, 1, of.width, nullptr) != CE_None)
         return CE_Failure;
-    m_shrinking.Make(pixels, m_read.data(), static_cast<ptrdiff_t>(line), m_mask != nullptr ? m_valid.data() : nullptr,
-                     made, static_cast<ptrdiff_t>(item) * pixels.width, m_level.View().options.threads);
-    return CE_None;
-}
-
-CPLErr LevelBand::MakeCell(const Window &cell)
-{
-    const GSpacing item = GDALGetDataTypeSizeBytes(m_shrinking.type), line = item * cell.width;
-    m_made.resize(static_cast<size_t>(line) * static_cast<size_t>(cell.height));
-    const Window one = m_shrinking.SourceOf({cell.x, cell.y, cell.width, 1}), all = m_shrinking.SourceOf(cell);
-    const int64_t bytes = item * one.width * all.height;
-    const int parts = static_cast<int>(std::min<int64_t>(cell.height, (bytes + SOURCE_BYTES - 1) / SOURCE_BYTES));
-    const int rows = (cell.height + parts - 1) / parts;
-    for (int y = 0; y < cell.height; y += rows)
-    {
-        const Window part = {cell.x, cell.y + y, cell.width, std::min(rows, cell.height - y)};
-        if (MakeRows(part, m_made.data() + line * y) != CE_None)
-            return CE_Failure;
-    }
+    m_shrinking.Make(cell, m_read.data(), static_cast<ptrdiff_t>(line), m_mask != nullptr ? m_valid.data() : nullptr,
+                     m_made.data(), static_cast<ptrdiff_t>(item) * cell.width, m_level.View().options.threads);
     return m_target.RasterIO(GF_Write, cell.x, cell.y, cell.width, cell.height, m_made.data(), cell.width, cell.height,
-                             m_shrinking.type, item, line, nullptr);
+                             m_shrinking.type, item, item * cell.width, nullptr);
 }
 
 CPLErr LevelBand::Make(GDALProgressFunc progress, void *progressData)

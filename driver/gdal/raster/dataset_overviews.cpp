@@ -134,29 +134,21 @@ GDALRasterBand *ZSOverviews::Get(int band, int i)
     return i >= 0 && i < Count() ? m_levels[static_cast<size_t>(i)]->GetRasterBand(band) : nullptr;
 }
 
-CPLErr ZSOverviews::FlushPixels()
+CPLErr ZSOverviews::FlushPixels(bool atClosing)
 {
     CPLErr result = CE_None;
     for (const auto &level : m_levels)
     {
-        if (level->FlushAll(false) != CE_None)
+        if (level->FlushAll(atClosing) != CE_None)
             result = CE_Failure;
+        level->closing.isDone = atClosing;
     }
     return result;
 }
 
-CPLErr ZSOverviews::Close()
+void ZSOverviews::Close()
 {
-    CPLErr result = CE_None;
-#if ZS_GDAL_AT_LEAST(7)
-    for (const auto &level : m_levels)
-    {
-        if (level->Close() != CE_None)
-            result = CE_Failure;
-    }
-#endif
     m_levels.clear();
-    return result;
 }
 
 /* ---- Making ---- */
@@ -191,11 +183,7 @@ static CPLErr fillLevel(ShardedZarrDataset &base, ShardedZarrDataset &from, Shar
 static CPLErr fillLevels(ShardedZarrDataset &base, const std::vector<ZSOverviews::Level> &levels, size_t filled,
                          const char *resampling, GDALProgressFunc progress, void *progressData, CSLConstList options)
 {
-    const auto cost = [](const ZSOverviews::Level &level)
-    { return 1.0 / (static_cast<double>(level.factor) * level.factor); };
-    double total = 0, done = 0;
-    for (const auto &level : levels)
-        total += cost(level);
+    const auto n = static_cast<double>(levels.size());
     for (size_t i = 0; i < levels.size(); i++)
     {
         ShardedZarrDataset *from = &base, &level = *levels[i].dataset;
@@ -204,8 +192,7 @@ static CPLErr fillLevels(ShardedZarrDataset &base, const std::vector<ZSOverviews
             if (levels[i].factor % levels[k].factor == 0)
                 from = levels[k].dataset.get();
         }
-        const double before = done;
-        done += cost(levels[i]) / total;
+        const double before = static_cast<double>(i) / n, done = static_cast<double>(i + 1) / n;
         const ZSScaledProgress scaled(before, done, progress, progressData);
         if (i >= filled &&
             fillLevel(base, *from, level, resampling, GDALScaledProgress, scaled.Part(), options) != CE_None)

@@ -317,8 +317,8 @@ class ZSOverviews
                       void *progressData, CSLConstList options);
     CPLErr Remove();
 
-    CPLErr FlushPixels();
-    CPLErr Close();
+    CPLErr FlushPixels(bool atClosing);
+    void Close();
 };
 
 /* Fills a band of a level by resampling that of `from`, which is larger: where anything is stored (dataset_levels.cpp).

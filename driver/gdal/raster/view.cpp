@@ -91,6 +91,7 @@ bool ZSView::Make(struct zs_error *err)
 {
     m_slices.resize(sources.size());
     m_properties.resize(sources.size());
+    m_labels.resize(sources.size());
     m_maps.resize(IsHealpix() ? sources.size() : 0);
     uint64_t count = 0;
     for (size_t i = 0; i < sources.size(); i++)
@@ -251,56 +252,51 @@ static bool countsBands(const struct zs_node *node, int dim, uint64_t first, con
     return counts;
 }
 
-void ZSView::ReadLabels(size_t source)
+static std::shared_ptr<const ZSLabels> readLabels(const ZSStore &store, const ZSArray &array,
+                                                  const struct zs_slices &slices)
 {
-    for (size_t other = 0; other < source && Slices(source).dim_count > 0; other++)
+    auto made = std::make_shared<ZSLabels>();
+    const auto dims = static_cast<size_t>(slices.dim_count);
+    made->values.resize(dims);
+    made->units.resize(dims);
+    for (size_t i = 0; i < dims; i++)
+    {
+        struct zs_labels labels = {};
+        const ZSOwned<struct zs_labels> cleared(&labels, zs_labels_clear);
+        struct zs_error err;
+        const int d = slices.dims[i];
+        if (zs_labels_read(store.hierarchy, array.node, d, slices.first[d], slices.sizes[i], &labels, &err) != ZS_OK)
+            zsReport(err);
+        else if (labels.values != nullptr)
+            made->values[i].assign(labels.values, labels.values + labels.count);
+        if (labels.unit != nullptr)
+            made->units[i] = labels.unit;
+        made->speak = made->speak || (labels.values != nullptr && !labels.is_index);
+        made->areNames = dims == 1 && labels.are_names;
+        made->onlyCount = dims == 1 && countsBands(array.node, d, slices.first[d], made->values[i]);
+        if (dims == 1 && labels.numbers != nullptr && !made->onlyCount &&
+            zs_dimension_name(array.node, d) != nullptr)
+        {
+            made->numbers.assign(labels.numbers, labels.numbers + labels.count);
+            made->numbersType = labels.numbers_type;
+        }
+    }
+    return made;
+}
+
+const ZSLabels &ZSView::Labels(size_t source)
+{
+    auto &labels = m_labels[source];
+    for (size_t other = 0; other < source && labels == nullptr && Slices(source).dim_count > 0; other++)
     {
         if (!haveSameDimensions(Array(other), Slices(other), Array(source), Slices(source)))
             continue;
-        ReadLabels(other);
-        sources[source].array->TakeLabels(*sources[other].array);
-        return;
+        static_cast<void>(Labels(other));
+        labels = m_labels[other];
     }
-    ZSArray &array = *sources[source].array;
-    const struct zs_slices &slices = Slices(source);
-    const std::lock_guard<std::mutex> guard(array.lock);
-    if (array.labelsRead)
-        return;
-    const auto dims = static_cast<size_t>(slices.dim_count);
-    std::vector<std::vector<std::string>> values(dims);
-    std::vector<std::string> units(dims);
-    bool speak = false;
-    for (size_t i = 0; i < dims && store->hierarchy != nullptr; i++)
-    {
-        struct zs_labels labels = {};
-        const std::unique_ptr<struct zs_labels, void (*)(struct zs_labels *)> cleared(&labels, zs_labels_clear);
-        struct zs_error err;
-        const int d = slices.dims[i];
-        if (zs_labels_read(store->hierarchy, array.node, d, slices.first[d], slices.sizes[i], &labels, &err) != ZS_OK)
-            zsReport(err);
-        else if (labels.values != nullptr)
-            values[i].assign(labels.values, labels.values + labels.count);
-        if (labels.unit != nullptr)
-            units[i] = labels.unit;
-        speak = speak || (labels.values != nullptr && !labels.is_index);
-        array.labels.areNames = dims == 1 && labels.are_names;
-        if (dims == 1 && labels.numbers != nullptr && zs_dimension_name(array.node, d) != nullptr)
-        {
-            array.labels.numbers.assign(labels.numbers, labels.numbers + labels.count);
-            array.labels.numbersType = labels.numbers_type;
-        }
-    }
-    array.labels.values = std::move(values);
-    array.labels.units = std::move(units);
-    array.labels.speak = speak;
-    if (dims == 1)
-    {
-        const int d = slices.dims[0];
-        array.labels.onlyCount = countsBands(array.node, d, slices.first[d], array.labels.values[0]);
-        if (array.labels.onlyCount)
-            array.labels.numbers.clear();
-    }
-    array.labelsRead = true;
+    if (labels == nullptr)
+        labels = readLabels(*store, Array(source), Slices(source));
+    return *labels;
 }
 
 /* ---- HEALPix cells ---- */

@@ -28,6 +28,18 @@ using ZSBandSources = std::vector<ZSBandSource>;
 /* GDAL makes no dataset of more bands. */
 constexpr uint64_t ZS_MOST_BANDS = 65536;
 
+/* What the coordinates of an array's band dimensions say. */
+struct ZSLabels
+{
+    std::vector<std::vector<std::string>> values; /* per band dimension: a text per index, or none */
+    std::vector<std::string> units;
+    bool speak = false; /* whether some say more than an index does */
+    bool areNames = false; /* those of the only dimension are names of channels */
+    bool onlyCount = false; /* whether they only number the bands: they make no descriptions */
+    std::vector<std::string> numbers; /* coordinates of the only band dimension, as `units` counts: numbers or times */
+    enum zs_data_type numbersType = ZS_RAW; /* of these (geo/axes.h) */
+};
+
 /* Whether a label is an instant: 2026-05-01T06:00:00. */
 bool zsIsTime(const std::string &label);
 
@@ -36,7 +48,8 @@ class ZSView
 {
     std::vector<struct zs_band_array> m_slices;
     std::vector<struct zs_healpix_map> m_maps; /* of arrays of HEALPix cells */
-    std::vector<ZSOwnedProperties> m_properties; /* of the arrays, each read when first asked for */
+    std::vector<ZSOwnedProperties> m_properties; /* of the arrays, each read when first asked for, like the next */
+    std::vector<std::shared_ptr<const ZSLabels>> m_labels;
 
     bool FindSlices(size_t source, uint64_t before, struct zs_error *err);
     bool CheckSize(size_t source, struct zs_error *err);
@@ -102,8 +115,8 @@ class ZSView
     /* Which of all slices of its array a band is, by which its properties are kept, and how many these are. */
     uint64_t SliceOf(int band) const;
     uint64_t SliceCount(size_t source) const;
-    /* The labels of the array's band dimensions, into the array; once for all that share it. */
-    void ReadLabels(size_t source);
+    /* The labels of the array's band dimensions, which arrays share that have the same. */
+    const ZSLabels &Labels(size_t source);
 
     void ListArrays(std::vector<const struct zs_node *> &nodes, std::vector<struct zs_axes> &axes) const;
     /* Sets the order of chunks in shards that are written (enum zs_chunk_order), which no store records. */
