@@ -5,6 +5,7 @@ GDAL_DRIVER_PATH says where the plugin is; by default it is where `cmake --build
 import gc
 import os
 import shutil
+import subprocess
 import zipfile
 from collections import defaultdict
 
@@ -61,6 +62,17 @@ def tmp_path(tmp_path):
     """pytest's, removed after the test: of all tests together they take 3 GB, and pytest keeps those of three runs."""
     yield tmp_path
     shutil.rmtree(tmp_path, ignore_errors=True)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 2 MB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)], capture_output=True).returncode:
+        pytest.skip("mounting a tmpfs is not allowed here")
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
 @pytest.fixture

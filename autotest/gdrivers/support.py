@@ -249,6 +249,13 @@ def read_all(dataset):
     return pixels if pixels.ndim == 3 else pixels[np.newaxis]
 
 
+def levels_of(dataset):
+    """[level][band], the base first."""
+    bands = [dataset.GetRasterBand(number + 1) for number in range(dataset.RasterCount)]
+    assert len({band.GetOverviewCount() for band in bands}) == 1
+    return [read_all(dataset)] + [np.stack([band.GetOverview(i).ReadAsArray() for band in bands]) for i in range(bands[0].GetOverviewCount())]
+
+
 def random_window(rng, width, height):
     """(x, y, width, height) anywhere in a raster."""
     x, y = int(rng.integers(width)), int(rng.integers(height))

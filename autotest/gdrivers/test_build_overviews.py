@@ -81,32 +81,35 @@ def test_nodata_is_not_mixed_in(tmp_path, how, nodata):
     assert dataset.GetRasterBand(1).GetOverview(0).GetNoDataValue() == nodata
 
 
-def exact_mean(values, nodata):
+def exact_mean(values, nodata, most):
     """Of Python's integers of any size, halves away from zero."""
     valid = [int(value) for value in values if nodata is None or int(value) != nodata]
     if not valid:
         return nodata
     quotient, rest = divmod(abs(sum(valid)), len(valid))
     mean = (quotient + (2 * rest >= len(valid))) * (-1 if sum(valid) < 0 else 1)
-    return mean + 1 if mean == nodata else mean
+    return mean if mean != nodata else nodata + (-1 if nodata == most else 1)
 
 
 @pytest.mark.parametrize("data_type, low, high, nodata", [
     ("int64", -2**63, 2**63, 2**53 + 1), ("int64", -2**63, 2**63, None), ("int64", -2**63, 2**63, -2**63), ("int64", -9, 9, 2**63 - 2),
+    *[(name, *limits) for name, least, most in (("uint8", 0, 255), ("uint16", 0, 65535), ("int16", -32768, 32767)) for limits in (
+        (least, most + 1, None), (least, most + 1, least), (least, most + 1, most), (max(least, -5), 6, 1), (max(least, -5), 6, 0), (most - 3, most + 1, most),
+        (least, least + 3, least))],
     ("uint64", 0, 2**64, 2**64 - 2), ("uint64", 2**63, 2**63 + 9, 2**53 + 1), ("int32", -9, 9, -2**31 + 1), ("int32", -2**31, 2**31, 16777217)])
 def test_averages_of_integers_are_exact_and_nodata_stays_nodata(tmp_path, data_type, low, high, nodata):
     rng = np.random.default_rng(5)
-    array = rng.integers(low, high, (1, 12, 10), data_type)
+    array = rng.integers(low, high, (1, 64, 160), data_type)
     if nodata is not None:
         array[rng.random(array.shape) < 0.3] = nodata
         array[:, :4, :4] = nodata
     raster = source(array)
     if nodata is not None:
         raster.GetRasterBand(1).SetNoDataValue(nodata)
-    copy(tmp_path / "a.zarr", raster, CHUNK_SHAPE=8)
+    copy(tmp_path / "a.zarr", raster, CHUNK_SHAPE=32)
     found = levels(build(tmp_path / "a.zarr", "AVERAGE", 2))[0]
-    blocks = array.reshape(6, 2, 5, 2).swapaxes(1, 2).reshape(6, 5, 4)
-    assert found.tolist() == [[exact_mean(block, nodata) for block in row] for row in blocks]
+    blocks = array.reshape(32, 2, 80, 2).swapaxes(1, 2).reshape(32, 80, 4)
+    assert found.tolist() == [[exact_mean(block, nodata, np.iinfo(data_type).max) for block in row] for row in blocks]
     assert_same(levels(build(tmp_path / "a.zarr", "NEAREST", 2))[0], array[0, ::2, ::2])
 
 

@@ -1,22 +1,14 @@
 """Overviews of a copy that are made of its pixels while they are in memory: those that BuildOverviews() makes of the stored ones."""
 
-import os
-
 import numpy as np
 import pytest
 from osgeo import gdal
 
 from stores import random_values
-from support import assert_same, error_of, open_ours, read_all, reads_of
+from support import assert_same, levels_of, open_ours, reads_of
 from writing import UTM, arrays, check_consolidated, copy, files_of, source
 
 CHUNKS = {"CHUNK_SHAPE": 16, "SHARD_SHAPE": 64, "ARRAY_NAME": "v"}
-
-
-def levels(dataset):
-    """[level][band], the base first."""
-    bands = [dataset.GetRasterBand(b + 1) for b in range(dataset.RasterCount)]
-    return [read_all(dataset)] + [np.stack([band.GetOverview(i).ReadAsArray() for band in bands]) for i in range(bands[0].GetOverviewCount())]
 
 
 def assert_made_as_afterwards(tmp_path, raster, how, factors, **options):
@@ -25,7 +17,7 @@ def assert_made_as_afterwards(tmp_path, raster, how, factors, **options):
     at_once = copy(tmp_path / "at_once.zarr", raster, OVERVIEWS=",".join(map(str, factors)), RESAMPLING=how, **options)
     copy(tmp_path / "afterwards.zarr", raster, OVERVIEWS="NONE", **options)
     gdal.OpenEx(str(tmp_path / "afterwards.zarr"), gdal.OF_RASTER | gdal.OF_UPDATE).BuildOverviews(how, list(factors))
-    ours, expected = levels(at_once), levels(open_ours(str(tmp_path / "afterwards.zarr")))
+    ours, expected = levels_of(at_once), levels_of(open_ours(str(tmp_path / "afterwards.zarr")))
     assert len(ours) == len(expected) == len(factors) + 1
     for level, wanted in zip(ours, expected):
         assert_same(level, wanted)
@@ -51,35 +43,6 @@ def values(data_type, shape, seed=0):
                          + [("uint16", None, "AVERAGE"), ("uint16", 0, "AVERAGE"), ("float32", None, "AVERAGE"), ("uint16", 7, "NEAREST"), ("float64", None, "NEAREST")])
 def test_types_and_nodata(tmp_path, data_type, nodata, how):
     assert_made_as_afterwards(tmp_path, source(values(data_type, (1, 192, 160)), UTM, "EPSG:32633", nodata), how, [2, 4, 8])
-
-
-def halved(array, nodata):
-    """Means of 2 x 2 pixels without nodata, halves away from zero; a mean that would be nodata is the next value."""
-    cells = array.astype("int64").reshape(array.shape[0], array.shape[1] // 2, 2, array.shape[2] // 2, 2)
-    valid = np.ones(cells.shape, bool) if nodata is None else cells != nodata
-    count, total = valid.sum((2, 4)), np.where(valid, cells, 0).sum((2, 4))
-    mean = np.sign(total) * ((abs(total) + count // 2) // np.maximum(count, 1))
-    if nodata is not None:
-        mean[mean == nodata] = nodata + (1 if nodata < np.iinfo(array.dtype).max else -1)
-        mean[count == 0] = nodata
-    return mean.astype(array.dtype)
-
-
-@pytest.mark.parametrize("data_type, nodata", [(data_type, nodata) for data_type in ("uint8", "uint16", "int16")
-                                               for nodata in (None, 0, 1, 4, "least", "most")] + [("int16", -2)])
-def test_means_of_small_integers_leave_nodata_out_and_are_never_nodata(tmp_path, data_type, nodata):
-    least, most, rng = np.iinfo(data_type).min, np.iinfo(data_type).max, np.random.default_rng(3)
-    array = rng.choice([least, least + 1, 0, 1, 2, 3, 4, 5, most - 2, most - 1, most], (1, 384, 640)).astype(data_type)
-    array[:, :128] = rng.integers(max(least, -5), 6, (1, 128, 640))  # means of which many are nodata
-    array[:, 128:192, 100:500] = rng.integers(5, 200, (1, 64, 400))
-    array[:, 192:256] = rng.integers(most - 3, most, (1, 64, 640), endpoint=True)
-    array[:, 256:300] = rng.integers(least, least + 3, (1, 44, 640), endpoint=True)
-    nodata = {"least": least, "most": most}.get(nodata, nodata)
-    raster = source(array, UTM, "EPSG:32633", nodata)
-    found = levels(copy(tmp_path / "a.zarr", raster, OVERVIEWS="2,4,8", RESAMPLING="AVERAGE", **CHUNKS))
-    for level in found:
-        assert_same(level, array)
-        array = halved(array, nodata)
 
 
 @pytest.mark.parametrize("size", [(64, 64), (66, 100), (67, 101), (200, 2), (1, 64)], ids=str)
@@ -141,22 +104,3 @@ def test_the_raster_is_not_read_again(tmp_path, how):
     copy(tmp_path / "warm.zarr", raster, OVERVIEWS="2,4,8", **options)
     read = reads_of(lambda: copy(tmp_path / "a.zarr", raster, OVERVIEWS="2,4,8", **options), "rchar")
     assert read < 1024 * 1024  # half of the first level has that much
-
-
-@pytest.mark.parametrize("append", ["NO", "YES"])
-@pytest.mark.parametrize("at", [0.1, 0.5, 0.7, 0.9, 0.999])
-def test_cancelled_copy_keeps_the_former_store(tmp_path, at, append):
-    path = tmp_path / "a.zarr"
-    copy(path, source(values("uint8", (1, 32, 32))), CHUNK_SHAPE=16, ARRAY_NAME="old")
-    before = {name: (path / name).read_bytes() for name in files_of(path)}
-    raster = source(values("uint16", (2, 512, 516)), UTM, "EPSG:32633", 7)
-    options = ["CHUNK_SHAPE=16", "ARRAY_NAME=new", "OVERVIEWS=2,4,8", "APPEND_SUBDATASET=" + append, "NUM_THREADS=1"]
-    driver, seen = gdal.GetDriverByName("ShardedZarr"), []
-
-    def tell(done, *_):
-        seen.append(done)
-        return int(done < at)
-    assert "terminated" in error_of(driver.CreateCopy, str(path), raster, options=options, callback=tell)
-    assert {name: (path / name).read_bytes() for name in files_of(path)} == before
-    assert sorted(os.listdir(path)) == sorted({name.split("/")[0] for name in before}) and os.listdir(tmp_path) == ["a.zarr"]
-    assert seen == sorted(seen)

@@ -9,17 +9,11 @@ from osgeo import gdal
 import oracle
 import support
 from stores import plain_meta
-from support import GDAL, assert_same, error_of, held_band, open_array, open_ours, read_all, subdatasets
+from support import GDAL, assert_same, error_of, held_band, levels_of, open_array, open_ours, read_all, subdatasets
 from writing import UTM, arrays, check_consolidated, copy, created, document, driver, files_of, source
 
 PIXELS = np.random.default_rng(3).integers(1, 250, (3, 90, 120)).astype("uint8")
 CHUNKS = ["CHUNK_SHAPE=16", "SHARD_SHAPE=32", "ARRAY_NAME=v"]
-
-
-def levels(dataset):
-    """[level][band], from the base on."""
-    bands = [dataset.GetRasterBand(number + 1) for number in range(dataset.RasterCount)]
-    return [read_all(dataset)] + [np.stack([band.GetOverview(i).ReadAsArray() for band in bands]) for i in range(bands[0].GetOverviewCount())]
 
 
 def assert_levels(actual, expected, count):
@@ -82,7 +76,7 @@ def test_a_warp_to_a_store_has_the_overviews_of_a_copy_of_the_same_warp(tmp_path
     copied = copy(tmp_path / "copy.zarr", gdal.Open(str(tmp_path / "a.tif")), **dict(o.split("=", 1) for o in ["OVERVIEWS=AUTO", *CHUNKS, *options]))
     gdal.Warp(str(tmp_path / "a.zarr"), kinds()[kind], format="ShardedZarr", creationOptions=CHUNKS + options, options=list(warping))
     made = open_ours(str(tmp_path / "a.zarr"))
-    assert_levels(levels(made), levels(copied), 3 if "OVERVIEWS=3,5" in options else 4)
+    assert_levels(levels_of(made), levels_of(copied), 3 if "OVERVIEWS=3,5" in options else 4)
     ours, theirs = document(tmp_path / "a.zarr")["attributes"]["multiscales"], document(tmp_path / "copy.zarr")["attributes"]["multiscales"]
     assert ours == theirs
     check_consolidated(tmp_path / "a.zarr")
@@ -101,8 +95,8 @@ def test_a_raster_that_is_appended_gets_overviews_of_its_own(tmp_path):
     created(tmp_path / "a.zarr", PIXELS[:1] + 1, ARRAY_NAME="two", APPEND_SUBDATASET="YES", CHUNK_SHAPE=16, OVERVIEWS="AUTO")
     assert sorted(subdatasets(open_ours(str(tmp_path / "a.zarr")))) == ["/one", "/two/two"]
     expected = copy(tmp_path / "b.zarr", source(PIXELS[:1] + 1), CHUNK_SHAPE=16, OVERVIEWS="AUTO")
-    assert_levels(levels(open_array(tmp_path / "a.zarr", "/two/two")), levels(expected), 4)
-    assert_levels(levels(open_array(tmp_path / "a.zarr", "/one")), [PIXELS], 1)
+    assert_levels(levels_of(open_array(tmp_path / "a.zarr", "/two/two")), levels_of(expected), 4)
+    assert_levels(levels_of(open_array(tmp_path / "a.zarr", "/one")), [PIXELS], 1)
     check_consolidated(tmp_path / "a.zarr")
 
 
@@ -127,7 +121,7 @@ def test_overviews_built_by_the_caller_are_kept_on_close(tmp_path):
     assert sizes(tmp_path / "a.zarr") == [40]
     expected = source(PIXELS)
     expected.BuildOverviews("NEAREST", [3])
-    assert_levels(levels(open_ours(str(tmp_path / "a.zarr"))), levels(expected), 2)
+    assert_levels(levels_of(open_ours(str(tmp_path / "a.zarr"))), levels_of(expected), 2)
 
 
 # --------------------------------------------------------------------------------------------- a close that does not succeed
@@ -146,7 +140,7 @@ def test_close_reports_failed_overviews_and_the_raster_is_complete(tmp_path):
     message = error_of(close, dataset)
     assert "ovr_2x" in message and "found an array" in message
     found = open_array(tmp_path / "a.zarr", "/v")
-    assert_levels(levels(found), [PIXELS], 1)
+    assert_levels(levels_of(found), [PIXELS], 1)
 
 
 def test_replacement_has_its_overviews_before_it_is_published(tmp_path):
@@ -235,7 +229,7 @@ for number in range(1000):
 @pytest.mark.parametrize("replacing", [False, True])
 def test_a_close_that_is_killed_leaves_a_raster_with_all_its_overviews_or_none(tmp_path, replacing):
     pixels = np.random.default_rng(1).integers(1, 999, (2, 600, 500)).astype("uint16")
-    expected = [levels(copy(tmp_path / ("%d.copy" % i), source(pixels + np.uint16(i)), CHUNK_SHAPE=32, OVERVIEWS="AUTO")) for i in range(2)]
+    expected = [levels_of(copy(tmp_path / ("%d.copy" % i), source(pixels + np.uint16(i)), CHUNK_SHAPE=32, OVERVIEWS="AUTO")) for i in range(2)]
     moments = random.Random(5)
     for kill in range(8):
         folder = tmp_path / str(kill)
@@ -246,7 +240,7 @@ def test_a_close_that_is_killed_leaves_a_raster_with_all_its_overviews_or_none(t
         stores = sorted(name for name in os.listdir(str(folder)) if not name.startswith("."))
         last = max(range(len(stores)), key=lambda i: int(stores[i].split(".")[0])) if not replacing and stores else None
         for i, name in enumerate(stores):
-            found = levels(open_ours(str(folder / name)))
+            found = levels_of(open_ours(str(folder / name)))
             parity = 0 if replacing and (found[0] == pixels).all() else 1 if replacing else int(name.split(".")[0]) % 2
             if replacing or i != last:
                 assert_levels(found, expected[parity], 6)

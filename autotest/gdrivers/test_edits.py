@@ -582,12 +582,6 @@ def test_store_of_several_rasters_is_deleted_only_with_the_option(tmp_path, conf
     assert os.listdir(tmp_path) == []
 
 
-def test_a_store_of_one_raster_is_deleted(tmp_path):
-    path = created(tmp_path / "a.zarr", np.zeros((2, 64, 64), "uint8"), OVERVIEWS="2")
-    driver().Delete(path)
-    assert os.listdir(tmp_path) == []
-
-
 def test_refusal_of_the_multidimensional_api_names_its_own_remedy(tmp_path):
     path = store(tmp_path / "a.zarr", {})
     oracle.write(os.path.join(path, "b"), array_meta((9, 10)), np.zeros((9, 10), "uint16"))
@@ -783,26 +777,6 @@ def test_a_copy_of_points_in_cf_alone_is_one_of_points(tmp_path):
     copy(str(tmp_path / "a.zarr"), mem, GEOREFERENCING="CF")
     seen = open_ours(str(tmp_path / "a.zarr"))
     assert seen.GetMetadataItem("AREA_OR_POINT") == "Point" and geotransform(seen) == UTM
-
-
-def test_a_crs_of_one_array_leaves_coordinates_that_others_share(tmp_path):
-    """As xarray writes: lat and lon in degrees, and no grid mapping."""
-    path = str(tmp_path / "a.zarr")
-    oracle.put(path, {"zarr.json": group_meta()})
-    for name in "ab":
-        oracle.write(os.path.join(path, name), plain_meta((8, 10), "uint16", dimension_names=["lat", "lon"]), np.ones((8, 10), "uint16"))
-    for name, unit, values in (("lat", "degrees_north", 50 - np.arange(8.0)), ("lon", "degrees_east", 10 + np.arange(10.0))):
-        oracle.write(os.path.join(path, name), plain_meta(values.shape, attributes={"units": unit}, dimension_names=[name]), values)
-    before = geotransform(open_ours(name_of(path, "/b")))
-    dataset = gdal.OpenEx(name_of(path), gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE)
-    root = dataset.GetRootGroup()
-    assert root.OpenMDArray("a").SetSpatialRef(wkt(4258)) == gdal.CE_None
-    assert root.OpenMDArray("a").SetSpatialRef(wkt(32633)) == gdal.CE_None
-    del root, dataset
-    assert [attributes_of(path, name)["units"] for name in ("lat", "lon")] == ["degrees_north", "degrees_east"]
-    assert open_ours(name_of(path, "/a")).GetSpatialRef().GetAuthorityCode(None) == "32633"
-    other = open_ours(name_of(path, "/b"))
-    assert other.GetSpatialRef().GetAuthorityCode(None) == "4326" and geotransform(other) == before
 
 
 # ------------------------------------------------------------------------------------------- what zarr-python consolidates

@@ -7,7 +7,7 @@ import pytest
 from osgeo import gdal
 
 import oracle
-from support import STEP, assert_same, error_of, open_array, read_all
+from support import STEP, assert_same, error_of, levels_of, open_array, read_all
 from writing import UTM, check_consolidated, driver, files_of, source
 
 PATH = "/vsis3/bucket/a.zarr"
@@ -36,9 +36,7 @@ def build(path=PATH, factors=(2, 4)):
 
 def levels(path=PATH):
     gdal.VSICurlClearCache()
-    dataset = open_array(path, "/v")
-    bands = [dataset.GetRasterBand(number + 1) for number in range(dataset.RasterCount)]
-    return [np.stack([band.GetOverview(i).ReadAsArray() for band in bands]) for i in range(bands[0].GetOverviewCount())]
+    return levels_of(open_array(path, "/v"))[1:]
 
 
 class Nth:

@@ -149,9 +149,8 @@ def test_a_listing_that_is_refused_is_an_error_and_not_an_empty_group(s3, prefix
     assert group(BUCKET).OpenGroup("sub").GetMDArrayNames() == ["b"]
 
 
-@pytest.mark.parametrize("status, times, retries, is_error", [(503, 99, 2, True), (503, 1, 0, True)])
-def test_a_listing_that_fails_for_a_moment_is_made_again_as_the_options_for_requests_say(s3, config, status, times, retries, is_error):
-    """GDAL makes it once, whatever they are; then an append or a deletion failed by one answer. Where the server does not recover it stays one."""
+@pytest.mark.parametrize("times, retries", [(99, 2), (1, 0)])
+def test_a_listing_that_fails_is_an_error_after_as_many_requests_as_the_options_say(s3, config, times, retries):
     put_group(s3, ["a", "b"])
     config("GDAL_HTTP_MAX_RETRY", str(retries))
     config("GDAL_HTTP_RETRY_DELAY", "0.01")
@@ -160,14 +159,10 @@ def test_a_listing_that_fails_for_a_moment_is_made_again_as_the_options_for_requ
     def fault(method, key, query):
         if is_listing(query) and len(refused) < times:
             refused.append(query)
-            return status
+            return 503
     opened = group(BUCKET)
     s3.fault = fault
-    if is_error:
-        assert "cannot be listed" in error_of(opened.GetMDArrayNames) and len(refused) <= 2 * (retries + 1)
-    else:
-        assert sorted(opened.GetMDArrayNames()) == ["a", "b"]
-        assert len(refused) == times
+    assert "cannot be listed" in error_of(opened.GetMDArrayNames) and len(refused) <= 2 * (retries + 1)
 
 
 def test_a_listing_whose_second_page_fails_is_an_error(s3, config):

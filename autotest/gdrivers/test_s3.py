@@ -7,7 +7,7 @@ from osgeo import gdal
 
 import oracle
 from objectstore import _Handler
-from support import assert_same, error_of, open_array, read_all, warnings_of
+from support import assert_same, error_of, levels_of, open_array, read_all, warnings_of
 from test_documents import PERFORMANCE, table
 from writing import UTM, check_consolidated, copy, created, driver, source
 
@@ -194,9 +194,7 @@ def requests_of_new(s3, array, **options):
 
 
 def levels(path):
-    dataset = open_array(path, "/v")
-    band = [dataset.GetRasterBand(number + 1) for number in range(dataset.RasterCount)]
-    return [np.stack([b.GetOverview(level).ReadAsArray() for b in band]) for level in range(band[0].GetOverviewCount())]
+    return levels_of(open_array(path, "/v"))[1:]
 
 
 @pytest.mark.parametrize("resampling", ["AVERAGE", "NEAREST", "MODE", "CUBIC"])

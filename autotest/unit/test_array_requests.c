@@ -1,6 +1,4 @@
 /* How often the store is asked: round trips are what remote users wait for. */
-#include <pthread.h>
-
 #include "array/array_private.h"
 #include "array_store.h"
 #include "fault_store.h"
@@ -50,45 +48,7 @@ static void close_counted(struct counted *c)
     zs_store_free(c->memory);
 }
 
-/* Reads a window, and checks what it cost. */
-static void read_costs(struct counted *c, uint64_t y, uint64_t x, uint64_t h, uint64_t w, int opens, int reads)
-{
-    struct zs_error err;
-    unsigned char out[64 * 64] = {0};
-    c->opens = 0;
-    c->reads = 0;
-    must(zs_array_read(c->array, (uint64_t[]){y, x}, (uint64_t[]){h, w}, out, &err), &err);
-    for (uint64_t i = 0; i < h * w; i++)
-        if (!CHECK_EQ_U64(out[i], 1))
-            break;
-    CHECK_EQ_I64(c->opens, opens);
-    CHECK_EQ_I64(c->reads, reads);
-}
-
 #define CHUNKS_8 "[{'name':'sharding_indexed','configuration':{'chunk_shape':[8,8],'codecs':['bytes']}}]"
-
-TEST(test_a_shard_costs_its_index_once_and_its_chunks_together)
-{
-    struct counted c;
-    open_counted(&c, CHUNKS_8, false);
-    read_costs(&c, 0, 0, 32, 32, 1, 2);  /* index, sixteen chunks side by side */
-    read_costs(&c, 0, 0, 32, 32, 0, 1);  /* the index is known */
-    read_costs(&c, 0, 0, 64, 64, 3, 7);
-    close_counted(&c);
-}
-
-TEST(test_rest_of_a_partly_used_chunk_needs_no_request)
-{
-    struct counted c;
-    open_counted(&c, "[{'name':'sharding_indexed','configuration':{'chunk_shape':[8,8],'codecs':['bytes','gzip']}}]",
-                 false);
-    read_costs(&c, 0, 0, 1, 8, 1, 2);
-    for (uint64_t line = 1; line < 8; line++)
-        read_costs(&c, line, 0, 1, 8, 0, 0);
-    read_costs(&c, 8, 0, 8, 8, 0, 1); /* taken whole: not kept */
-    read_costs(&c, 8, 0, 8, 8, 0, 1);
-    close_counted(&c);
-}
 
 TEST(test_an_absent_shard_is_asked_for_once)
 {
@@ -103,47 +63,6 @@ TEST(test_an_absent_shard_is_asked_for_once)
         CHECK_EQ_U64(out[99], 0);
     }
     CHECK_EQ_I64(c.reads, 0);
-    close_counted(&c);
-}
-
-static void *read_all(void *ctx)
-{
-    struct counted *c = ctx;
-    struct zs_error err;
-    unsigned char out[64 * 64];
-    must(zs_array_read(c->array, (uint64_t[]){0, 0}, (uint64_t[]){64, 64}, out, &err), &err);
-    return NULL;
-}
-
-TEST(test_eight_threads_ask_for_each_index_or_whole_shard_once)
-{
-    for (int round = 0; round < 40; round++) {
-        struct counted c;
-        pthread_t threads[8];
-        const bool is_whole = round % 2 == 0;
-        open_counted(&c, CHUNKS_8, true);
-        c.store.base.is_remote = is_whole;
-        for (int i = 0; i < 8; i++)
-            CHECK(pthread_create(&threads[i], NULL, read_all, &c) == 0);
-        for (int i = 0; i < 8; i++)
-            (void)pthread_join(threads[i], NULL);
-        CHECK_EQ_I64(c.opens, 4);
-        CHECK_EQ_I64(c.reads, is_whole ? 4 : 4 + 8 * 4);
-        close_counted(&c);
-    }
-}
-
-TEST(test_a_nested_shard_is_read_in_part)
-{
-    struct counted c;
-    open_counted(
-        &c,
-        "[{'name':'sharding_indexed','configuration':{'chunk_shape':[16,16],'codecs':[{'name':'sharding_indexed','con"
-        "figuration':{'chunk_shape':[4,4],'codecs':['bytes']}}]}}]",
-        false);
-    read_costs(&c, 0, 0, 4, 4, 1, 3); /* two indexes and one chunk */
-    read_costs(&c, 0, 4, 4, 4, 0, 1);
-    read_costs(&c, 16, 16, 4, 4, 0, 2); /* in another inner shard */
     close_counted(&c);
 }
 
