@@ -45,7 +45,7 @@ def test_domains_of_a_source_are_those_of_its_copy_and_of_the_copy_of_that(tmp_p
     check(first)
     check(copy(tmp_path / "b.zarr", first, **options))
     check_consolidated(tmp_path / "a.zarr")
-    assert document(tmp_path / "a.zarr", "a")["attributes"]["gdal:metadata_domains"]["mine"]["a"] == "1"
+    assert "a=1" in document(tmp_path / "a.zarr", "a")["attributes"]["gdal:metadata_domains"]["mine"]
 
 
 def test_rpc_items_of_a_copy_georeference_it(tmp_path):

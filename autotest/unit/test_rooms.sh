@@ -26,7 +26,7 @@ done <<END
 gdal 15630
 validate 1219
 raster 4652
-geo 8038
+geo 7984
 array 5133
 shard 1733
 icechunk 1665

@@ -70,10 +70,7 @@ static bool from_conventions(struct zs_hierarchy *hierarchy, const struct zs_nod
 {
     struct zs_scope scope;
     zs_scope_find(hierarchy, node, &scope);
-    for (const struct zs_convention *const *c = zs_conventions; *c != NULL; c++)
-        if ((*c)->find_axes != NULL && (*c)->find_axes(node, &scope, found))
-            return true;
-    return false;
+    return zs_spatial_find_axes(node, &scope, found) || zs_zagg_find_axes(node, &scope, found);
 }
 
 /* The only dimension whose kind is `axis`, -1 when there is none or more than one. */

@@ -431,9 +431,9 @@ static bool add_text(zs_json *entry, const char *name, const char *text)
     return !has_text(text) || zs_json_add_string(entry, name, text) != NULL;
 }
 
-static bool add_names(zs_json *entry, const char *name, char *const *names)
+bool zs_add_names(zs_json *parent, const char *name, char *const *names)
 {
-    zs_json *list = names != NULL ? zs_json_add_array(entry, name) : NULL;
+    zs_json *list = names != NULL ? zs_json_add_array(parent, name) : NULL;
     bool ok = names == NULL || list != NULL;
     for (; ok && names != NULL && *names != NULL; names++)
         ok = zs_json_add_string(list, NULL, *names) != NULL;
@@ -444,7 +444,8 @@ zs_json *zs_band_entry_make(const struct zs_band_properties *band, const struct 
 {
     zs_json *e = zs_json_new_object();
     bool ok = e != NULL && add_text(e, "description", band->description) && add_text(e, "unit", band->unit) &&
-              add_text(e, "color_interpretation", band->colour_name) && add_names(e, "categories", band->categories) &&
+              add_text(e, "color_interpretation", band->colour_name) &&
+              zs_add_names(e, "categories", band->categories) &&
               add_colours(e, "color_table", band->colour_table, band->colour_count);
     if (band->has_scale)
         ok = ok && zs_json_add_double(e, "scale", band->scale) != NULL;

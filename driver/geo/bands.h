@@ -22,9 +22,8 @@
  * have none.
  *
  * They are in the attribute `gdal:metadata_domains` of an array, and of a band in the member `metadata_domains` of its
- * entry in gdal:bands: an object of one member per domain, {"ENVI": {"bands": "3"}, "xml:XMP": ["<xmp/>"]}. A domain of
- * "NAME=VALUE" alone is an object of strings, any other, and those that hold one document (xml:, json:), a list of its
- * texts. GDAL's own Zarr driver keeps no domains. ---- */
+ * entry in gdal:bands: an object of one member per domain, a list of its texts: {"ENVI": ["bands=3"], "xml:XMP":
+ * ["<xmp/>"]}. An object of strings, {"ENVI": {"bands": "3"}}, is read, too. ---- */
 
 #define ZS_DOMAINS_ATTRIBUTE "gdal:metadata_domains"
 
@@ -207,6 +206,8 @@ enum zs_status zs_items_of(const zs_json *members, char ***items, struct zs_erro
  * removed, but for long_name and standard_name, and these are replaced where they are texts. One that an attribute is
  * already, whatever its type, keeps its form. False without memory. */
 bool zs_items_write(zs_json *attributes, char *const *items, bool replaces);
+/* Adds a list of texts, NULL-terminated (NULL: none). */
+bool zs_add_names(zs_json *parent, const char *name, char *const *names);
 /* Makes a member an object of items (NULL: none); without items it is removed. False without memory. */
 bool zs_items_set(zs_json *parent, const char *name, char *const *items);
 

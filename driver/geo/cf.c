@@ -350,5 +350,4 @@ const struct zs_convention zs_cf = {
     .name = "CF",
     .owned = owned,
     .georef_members = georef_members,
-    .find_healpix = zs_cf_find_healpix,
 };

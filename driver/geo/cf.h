@@ -46,7 +46,7 @@ bool zs_parse_geotransform(const zs_json *grid_mapping, double transform[6]);
 enum zs_status zs_grid_mapping_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *name,
                                      const struct zs_georef_out *geo, bool *is_current, struct zs_error *err);
 
-/* Cells of HEALPix as a grid mapping declares them (healpix.c); see find_healpix of struct zs_convention. */
+/* Cells of HEALPix as a grid mapping declares them (healpix.c). */
 bool zs_cf_find_healpix(struct zs_hierarchy *hierarchy, const struct zs_node *node, const struct zs_scope *scope,
                         struct zs_healpix *found);
 

@@ -76,8 +76,7 @@ struct zs_layout {
     const zs_json *transforms; /* OME: those of the whole image, applied after the level's; else NULL */
     /* Where zs_layout_next() goes on: */
     const zs_json *attributes;
-    int convention;       /* number in the table */
-    const zs_json *image; /* the object that was read last by it; NULL before the first */
+    const zs_json *image; /* the object that was read last */
 };
 
 /* Reads the first pyramid of a group's attributes (that of the multiscales convention, then come images of OME and
@@ -125,24 +124,14 @@ struct zs_search {
 /* Takes a transform (GDAL's order, pixel corners) as the array's. False when it is none that can be inverted. */
 bool zs_search_take(struct zs_search *search, const double *transform);
 
-/* One convention. What it has not is NULL. */
+/* One convention. What it has not is NULL. Its functions that read are listed by what they find, in the order of their
+ * priority: a transform and a CRS in georef.c, X and Y in axes.c, cells in healpix.c, pyramids in multiscales.c. They
+ * leave alone what is absent, malformed, or contradicts the array's shape. */
 struct zs_convention {
     const char *uuid, *name; /* its entry in `zarr_conventions`, of one that this driver writes */
     const char *prefix;      /* that all its members begin with */
     const char *const *owned;  /* attributes without a prefix, no plain metadata; NULL-terminated */
     const char *const *georef_members; /* those of `owned` that georeference an array, as all with the prefix do */
-
-    /* ---- Reading. What is absent, malformed, or contradicts the array's shape is left alone. Transforms and CRS are
-     * read by the functions below, in the order of georef.c. ---- */
-
-    /* X and Y of an array, false where it does not declare them. */
-    bool (*find_axes)(const struct zs_node *node, const struct zs_scope *scope, struct zs_axes *axes);
-    /* Which cells of a sphere the elements are (healpix.h), into *found, which has a sphere set; false where it
-     * declares no cells. */
-    bool (*find_healpix)(struct zs_hierarchy *hierarchy, const struct zs_node *node, const struct zs_scope *scope,
-                         struct zs_healpix *found);
-    /* The pyramid of layout->attributes after layout->image (NULL: the first); see zs_layout_next(). */
-    bool (*next_layout)(struct zs_layout *layout);
 };
 
 /* All conventions. Ends with NULL. */
@@ -173,6 +162,8 @@ bool zs_set_doubles(zs_json *object, const char *name, const double *values, siz
 /* dggs (zarr-conventions/dggs; FORMATS 7.2): what of a sphere's cells an array holds. Of its grids HEALPix is read, by
  * the names "healpix" and "morton" (zagg). */
 extern const struct zs_convention zs_dggs;
+bool zs_dggs_find_healpix(struct zs_hierarchy *hierarchy, const struct zs_node *node, const struct zs_scope *scope,
+                          struct zs_healpix *found);
 
 /* Members of GDAL's own Zarr driver in attributes of the array (FORMATS 4.8): `_CRS`, and `gdal:geotransform` where
  * that is rotated, or of an array that names no dimensions. And `crs`, a WKT that writers of xarray leave on the array
@@ -190,6 +181,8 @@ extern const struct zs_convention zs_multiscales;
 /* OME-NGFF 0.5 (and 0.4, without `ome`): images as pyramids, coordinate transformations. */
 extern const struct zs_convention zs_ome;
 void zs_ome_find_transform(struct zs_search *search);
+/* Takes the image after `before` (NULL: the first) of layout->attributes as a pyramid. False: there is none. */
+bool zs_ome_take_image(struct zs_layout *layout, const zs_json *before);
 
 /* `proj:` (zarr-conventions; FORMATS 4.2): the CRS. */
 extern const struct zs_convention zs_proj;
@@ -204,6 +197,8 @@ bool zs_proj_write(zs_json *attributes, OGRSpatialReferenceH srs);
 
 /* `spatial:` (zarr-conventions; FORMATS 4.3): dimensions, affine transform, bounding box, size. */
 extern const struct zs_convention zs_spatial;
+/* X and Y of an array, false where it does not declare them. */
+bool zs_spatial_find_axes(const struct zs_node *node, const struct zs_scope *scope, struct zs_axes *axes);
 void zs_spatial_find_transform(struct zs_search *search);
 void zs_spatial_find_bbox(struct zs_search *search);
 #define ZS_SPATIAL_SHAPE "spatial:shape"
@@ -220,6 +215,7 @@ bool zs_spatial_write_level(zs_json *entry, const struct zs_georef_out *level);
 
 /* Rectilinear products of zagg (FORMATS 7.1): `crs`, `resolution` and `bounds` of the group that holds the arrays. */
 extern const struct zs_convention zs_zagg;
+bool zs_zagg_find_axes(const struct zs_node *node, const struct zs_scope *scope, struct zs_axes *axes);
 void zs_zagg_find_transform(struct zs_search *search);
 void zs_zagg_find_crs(struct zs_search *search);
 /* Whether attributes of a group are those of a product: a grid, and a CRS. */

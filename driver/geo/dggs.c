@@ -68,8 +68,8 @@ static bool take_healpix(const zs_json *dggs, struct zs_healpix *found)
            (is_compacted ? !found->is_ring : zs_json_equals(compression, "ranges"));
 }
 
-static bool find_healpix(struct zs_hierarchy *hierarchy, const struct zs_node *node, const struct zs_scope *scope,
-                         struct zs_healpix *found)
+bool zs_dggs_find_healpix(struct zs_hierarchy *hierarchy, const struct zs_node *node, const struct zs_scope *scope,
+                          struct zs_healpix *found)
 {
     const zs_json *dggs = object_of(scope);
     const char *dimension;
@@ -95,7 +95,6 @@ const struct zs_convention zs_dggs = {
     .name = "dggs",
     .owned = owned,
     .georef_members = owned,
-    .find_healpix = find_healpix,
 };
 
 /* ---- Writing ---- */

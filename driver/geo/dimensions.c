@@ -169,17 +169,11 @@ enum zs_status zs_dimension_rename_attributes(struct zs_hierarchy *hierarchy, co
                                               const char *from, const char *to, struct zs_error *err)
 {
     static const char *const lists[] = {ZS_ARRAY_DIMENSIONS, ZS_SPATIAL_DIMENSIONS};
+    zs_json *attributes;
+    ZS_TRY(zs_hierarchy_edit(hierarchy, node, &attributes, err));
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-        const zs_json *list = zs_json_get(node->attributes, lists[i]);
-        const zs_json *item = zs_json_is_array(list) ? zs_json_first(list) : NULL;
-        zs_json *attributes;
-        while (item != NULL && !zs_json_equals(item, from))
-            item = zs_json_next(item);
-        if (item == NULL) /* a document that does not change is not written */
-            continue;
-        ZS_TRY(zs_hierarchy_edit(hierarchy, node, &attributes, err));
-        list = zs_json_get(attributes, lists[i]);
-        if (zs_json_set(attributes, lists[i], renamed_list(list, from, to)) == NULL)
+        const zs_json *list = zs_json_get(attributes, lists[i]);
+        if (zs_json_is_array(list) && zs_json_set(attributes, lists[i], renamed_list(list, from, to)) == NULL)
             return zs_fail_memory(err);
     }
     return ZS_OK;

@@ -84,16 +84,16 @@ static bool holds_together(const struct zs_node *node, const struct zs_healpix *
 bool zs_healpix_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_healpix *found)
 {
     struct zs_scope scope;
+    struct zs_healpix none = {.order = -1, .dim = -1};
     if (node->array == NULL || node->array->ndim == 0)
         return false;
     zs_scope_find(hierarchy, node, &scope);
-    for (const struct zs_convention *const *c = zs_conventions; *c != NULL; c++) {
-        *found = (struct zs_healpix){.order = -1, .dim = -1};
-        zs_healpix_set_default_sphere(found);
-        if ((*c)->find_healpix != NULL && (*c)->find_healpix(hierarchy, node, &scope, found))
-            return holds_together(node, found);
-    }
-    return false;
+    zs_healpix_set_default_sphere(&none);
+    *found = none;
+    if (zs_dggs_find_healpix(hierarchy, node, &scope, found))
+        return holds_together(node, found);
+    *found = none;
+    return zs_cf_find_healpix(hierarchy, node, &scope, found) && holds_together(node, found);
 }
 
 bool zs_healpix_is_same(const struct zs_healpix *a, const struct zs_healpix *b)

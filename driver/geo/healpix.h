@@ -1,6 +1,6 @@
 /* geo/healpix.h: what a store declares of an array whose elements are HEALPix cells (Gorski et al. 2005; FORMATS 7.2,
- * 10.3). Conventions that declare it have find_healpix in the table (conventions.h): dggs, and CF's grid mapping, which
- * 1.13 and the stores of easy.gems spell differently. Of two, the first of the table counts. */
+ * 10.3): by the dggs convention, else by CF's grid mapping, which 1.13 and the stores of easy.gems spell
+ * differently. */
 #pragma once
 
 #include <ogr_srs_api.h>

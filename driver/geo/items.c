@@ -227,31 +227,14 @@ bool zs_domains_read(const zs_json *object, struct zs_domains *d)
     return ok;
 }
 
-/* As an object where all items have names, each another; else, and where they are one document, as a list. */
-static bool write_domain(zs_json *all, const struct zs_domain *domain)
-{
-    size_t count = 0;
-    while (domain->items[count] != NULL)
-        count++;
-    if (strncmp(domain->name, "xml:", 4) != 0 && strncmp(domain->name, "json:", 5) != 0) {
-        if (!zs_items_set(all, domain->name, domain->items))
-            return false;
-        if (zs_json_size(zs_json_get(all, domain->name)) == count)
-            return true;
-    }
-    zs_json *list = zs_json_set(all, domain->name, zs_json_new_array());
-    bool ok = list != NULL;
-    for (size_t i = 0; i < count && ok; i++)
-        ok = zs_json_add_string(list, NULL, domain->items[i]) != NULL;
-    return ok;
-}
-
 bool zs_domains_write(zs_json *parent, const char *name, const struct zs_domains *d)
 {
     zs_json *all = zs_json_set(parent, name, zs_json_new_object());
     bool ok = all != NULL;
-    for (size_t i = 0; i < d->count && ok; i++)
-        ok = write_domain(all, &d->list[i]);
+    for (size_t i = 0; i < d->count && ok; i++) {
+        zs_json_remove(all, d->list[i].name);
+        ok = zs_add_names(all, d->list[i].name, d->list[i].items);
+    }
     if (ok && d->count == 0)
         zs_json_remove(parent, name);
     return ok;

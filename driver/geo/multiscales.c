@@ -31,39 +31,31 @@ bool zs_layout_add_levels(struct zs_layout *layout, const zs_json *entries, cons
     return layout->count > 0;
 }
 
-bool zs_layout_first(const zs_json *attributes, struct zs_layout *layout)
-{
-    *layout = (struct zs_layout){.attributes = attributes};
-    return zs_layout_next(layout);
-}
-
-bool zs_layout_next(struct zs_layout *layout)
-{
-    int c = layout->convention;
-    const zs_json *image = layout->image;
-    for (; zs_conventions[c] != NULL; c++, image = NULL) {
-        *layout = (struct zs_layout){.attributes = layout->attributes, .convention = c, .image = image};
-        if (zs_conventions[c]->next_layout != NULL && zs_conventions[c]->next_layout(layout))
-            return true;
-    }
-    *layout = (struct zs_layout){.attributes = layout->attributes, .convention = c};
-    return false;
-}
-
 /* The one pyramid of the convention, or of the tile matrices that it took the name from. */
-static bool next_layout(struct zs_layout *layout)
+static bool take_pyramid(struct zs_layout *layout)
 {
     const zs_json *multiscales = zs_json_get(layout->attributes, "multiscales");
     const zs_json *levels = zs_json_get(multiscales, "layout");
     const char *asset_name = "asset";
-    if (layout->image != NULL)
-        return false;
     layout->image = multiscales;
     if (levels == NULL) {
         levels = zs_json_get(zs_json_get(multiscales, "tile_matrix_set"), "tileMatrices");
         asset_name = "id";
     }
     return zs_json_is_array(levels) && zs_layout_add_levels(layout, levels, asset_name);
+}
+
+bool zs_layout_first(const zs_json *attributes, struct zs_layout *layout)
+{
+    *layout = (struct zs_layout){.attributes = attributes};
+    return take_pyramid(layout) || zs_layout_next(layout);
+}
+
+bool zs_layout_next(struct zs_layout *layout)
+{
+    const zs_json *attributes = layout->attributes, *image = layout->image;
+    *layout = (struct zs_layout){.attributes = attributes};
+    return zs_ome_take_image(layout, image != zs_json_get(attributes, "multiscales") ? image : NULL);
 }
 
 /* Length of a path without slashes at its end. */
@@ -238,5 +230,4 @@ const struct zs_convention zs_multiscales = {
     .uuid = "d35379db-88df-4056-af3a-620245f8e347",
     .name = "multiscales",
     .owned = owned,
-    .next_layout = next_layout,
 };

@@ -79,9 +79,9 @@ void zs_ome_find_transform(struct zs_search *search)
         (void)!zs_search_take(search, t);
 }
 
-/* Images as pyramids: a list under `ome`; before 0.5 the list was the member `multiscales` itself. ndpyramid took the
- * list over, for levels that are groups of arrays, without OME's transformations. */
-static bool next_layout(struct zs_layout *layout)
+/* Images are a list under `ome`; before 0.5 the list was the member `multiscales` itself. ndpyramid took the list over,
+ * for levels that are groups of arrays, without OME's transformations. */
+bool zs_ome_take_image(struct zs_layout *layout, const zs_json *before)
 {
     const zs_json *datasets;
     const zs_json *images = zs_json_get(zs_json_get(layout->attributes, "ome"), "multiscales");
@@ -89,7 +89,7 @@ static bool next_layout(struct zs_layout *layout)
         images = zs_json_get(layout->attributes, "multiscales");
     if (!zs_json_is_array(images))
         return false;
-    layout->image = layout->image != NULL ? zs_json_next(layout->image) : zs_json_first(images);
+    layout->image = before != NULL ? zs_json_next(before) : zs_json_first(images);
     layout->is_foreign = true;
     layout->transforms = zs_json_get(layout->image, "coordinateTransformations");
     datasets = zs_json_get(layout->image, "datasets");
@@ -158,5 +158,4 @@ static const char *const owned[] = {"ome", "omero", NULL};
 const struct zs_convention zs_ome = {
     .name = "OME-NGFF",
     .owned = owned,
-    .next_layout = next_layout,
 };

@@ -40,7 +40,7 @@ static bool read_dimensions(const zs_json *dimensions, const char **y, const cha
 }
 
 /* X and Y as the nearest dimensions that fit the array have them. */
-static bool find_axes(const struct zs_node *node, const struct zs_scope *scope, struct zs_axes *found)
+bool zs_spatial_find_axes(const struct zs_node *node, const struct zs_scope *scope, struct zs_axes *found)
 {
     for (int p = 0; p < scope->sources; p++) {
         const char *y_name, *x_name;
@@ -249,5 +249,4 @@ const struct zs_convention zs_spatial = {
     .uuid = "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4",
     .name = "spatial:",
     .prefix = "spatial:",
-    .find_axes = find_axes,
 };

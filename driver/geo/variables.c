@@ -105,14 +105,6 @@ const struct zs_node *zs_sibling(struct zs_hierarchy *hierarchy, const struct zs
     return found != node ? found : NULL;
 }
 
-/* Has the next flush list a node that consolidated metadata do not list, since a writer failed before it could. */
-static enum zs_status list_found(struct zs_hierarchy *hierarchy, const struct zs_node *found, struct zs_error *err)
-{
-    zs_json *ignored;
-    const bool is_listed = found == NULL || !zs_hierarchy_is_consolidated(hierarchy) || !found->owns_document;
-    return is_listed || zs_hierarchy_is_new(hierarchy) ? ZS_OK : zs_hierarchy_edit(hierarchy, found, &ignored, err);
-}
-
 enum zs_status zs_slot_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *name,
                             bool (*is_kind)(const struct zs_node *found, const char *name), struct zs_slot *slot,
                             struct zs_error *err)
@@ -124,14 +116,11 @@ enum zs_status zs_slot_find(struct zs_hierarchy *hierarchy, const struct zs_node
     char *path = group != NULL ? zs_path_join(group, name) : NULL;
     free(group);
     ZS_TRY_MEMORY(path, err);
-    enum zs_status status = zs_hierarchy_occupant(hierarchy, path, &slot->own, err);
+    const enum zs_status status = zs_hierarchy_occupant(hierarchy, path, &slot->own, err);
     const bool is_other = status == ZS_INVALID || status == ZS_UNSUPPORTED; /* a zarr.json, but none that we know */
     slot->is_usable =
         status == ZS_OK && (slot->own == NULL || (is_kind != NULL && slot->own != node &&
                                                   slot->own->type == ZS_NODE_ARRAY && is_kind(slot->own, name)));
-    if (slot->is_usable)
-        status = list_found(hierarchy, slot->own, err);
-    slot->is_usable = slot->is_usable && status == ZS_OK;
     if (slot->is_usable) {
         slot->path = path;
         return ZS_OK;

@@ -44,8 +44,7 @@ struct zs_slot {
     const struct zs_node *own; /* the variable that is there; NULL where nothing is */
 };
 /* Finds what `name` (NULL: none) beside `node` may be written to. `is_kind` returns whether an array, of that name, is
- * of the kind that would be written; without it nothing may be there. What is there and not in consolidated metadata,
- * since a writer failed before it could list it, is listed by the next flush. */
+ * of the kind that would be written; without it nothing may be there. */
 enum zs_status zs_slot_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *name,
                             bool (*is_kind)(const struct zs_node *found, const char *name), struct zs_slot *slot,
                             struct zs_error *err);

@@ -50,7 +50,7 @@ static bool holds_box(const struct grid *g, uint64_t width, uint64_t height)
 
 /* ---- Companions: one value for each chunk ---- */
 
-static bool find_axes(const struct zs_node *node, const struct zs_scope *scope, struct zs_axes *axes)
+bool zs_zagg_find_axes(const struct zs_node *node, const struct zs_scope *scope, struct zs_axes *axes)
 {
     struct grid g;
     const struct zs_axes found = {zs_dimension_find(node, "chunk_x"), zs_dimension_find(node, "chunk_y")};
@@ -112,5 +112,4 @@ void zs_zagg_find_crs(struct zs_search *search)
 
 const struct zs_convention zs_zagg = {
     .name = "zagg",
-    .find_axes = find_axes,
 };
