@@ -31,7 +31,7 @@ array 5133
 shard 1733
 icechunk 1665
 codec 4447
-zarr 6860
+zarr 6822
 store 5183
 base 1736
 END

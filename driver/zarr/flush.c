@@ -64,55 +64,44 @@ static enum zs_status remove_replaced(struct zs_hierarchy *hierarchy, struct zs_
 
 /* ---- The journal ---- */
 
-/* Reads the journal: *json is NULL when there is none that tells something, *etag what its successor can expect. */
-static enum zs_status read_journal(struct zs_store *store, zs_json **json, char **etag, struct zs_error *err)
+/* Reads the journal: ZS_NOT_FOUND where there is none; *json is NULL for a damaged one, which tells nothing. */
+static enum zs_status read_journal(struct zs_store *store, zs_json **json, struct zs_error *err)
 {
     char *key = zs_journal_key("zarr.json");
-    ZS_TRY_MEMORY(key, err);
     *json = NULL;
+    ZS_TRY_MEMORY(key, err);
     zs_store_forget(store, key);
-    const enum zs_status status = zs_document_get(store, key, json, etag, err);
+    const enum zs_status status = zs_document_get(store, key, json, NULL, err);
     free(key);
-    if (status == ZS_OK && !zs_json_is_array(zs_json_get(*json, "edits"))) {
-        zs_json_free(*json);
-        *json = NULL;
-    }
-    if (status == ZS_OK || status == ZS_NOT_FOUND || status == ZS_CORRUPT)
-        return ZS_OK;
-    free(*etag);
-    *etag = NULL;
-    return status;
+    return status == ZS_CORRUPT ? ZS_OK : status;
 }
 
-static enum zs_status put_journal(struct zs_store *store, const char *text, const char *etag, struct zs_error *err)
+/* Puts a journal where none is: ZS_CONFLICT. */
+static enum zs_status put_journal(struct zs_store *store, const char *text, struct zs_error *err)
 {
     char *key = zs_journal_key("zarr.json");
-    const char *expected = zs_store_has_conditions(store) ? zs_store_expected(store, etag) : NULL;
+    const char *none = zs_store_has_conditions(store) ? zs_store_expected(store, "") : NULL;
     const enum zs_status status =
-        key != NULL ? zs_store_put_over(store, key, expected, text, strlen(text), err) : zs_fail_memory(err);
+        key != NULL ? zs_store_put_over(store, key, none, text, strlen(text), err) : zs_fail_memory(err);
     free(key);
     return status;
 }
 
-/* Removes the journal with this "id", or makes it an empty one where nothing may be removed. Without a lock another
- * writer may have done it and put the next one. */
+/* Removes the journal with this "id". Without a lock another writer may have done it and put the next one. */
 static enum zs_status remove_journal(struct zs_store *store, const zs_json *id, bool is_locked, struct zs_error *err)
 {
-    zs_json *now = NULL;
-    char *etag = NULL;
     if (!is_locked) {
-        ZS_TRY(read_journal(store, &now, &etag, err));
-        const bool is_it = now != NULL && zs_json_is_same(zs_json_get(now, "id"), id);
+        zs_json *now;
+        const enum zs_status status = read_journal(store, &now, err);
+        const bool is_it = status == ZS_OK && zs_json_is_same(zs_json_get(now, "id"), id);
         zs_json_free(now);
-        free(etag);
         if (!is_it)
-            return ZS_OK;
+            return status == ZS_NOT_FOUND ? ZS_OK : status;
     }
-    struct zs_error ignored;
     char *key = zs_journal_key("zarr.json");
     const enum zs_status status = key != NULL ? zs_store_remove(store, key, err) : zs_fail_memory(err);
     free(key);
-    return status == ZS_IO && put_journal(store, "{}", NULL, &ignored) == ZS_OK ? ZS_OK : status;
+    return status;
 }
 
 /* Whether an edit has a path of a node in the store. */
@@ -141,16 +130,15 @@ static enum zs_status redo_all(struct zs_store *store, zs_json *edits, struct zs
     return status;
 }
 
-/* Waits until no journal is there, and does one that stays. *etag: what the next journal can expect. */
-static enum zs_status enter(struct zs_store *store, bool is_locked, char **etag, struct zs_error *err)
+/* Waits until no journal is there, and does one that stays. */
+static enum zs_status enter(struct zs_store *store, bool is_locked, struct zs_error *err)
 {
     struct zs_error reason = {0};
     for (int looks = is_locked ? LOOKS : 0;;) {
         zs_json *json;
-        ZS_TRY(read_journal(store, &json, etag, err));
-        if (json == NULL)
-            return ZS_OK;
-        enum zs_status status = ZS_OK;
+        enum zs_status status = read_journal(store, &json, err);
+        if (status != ZS_OK)
+            return status == ZS_NOT_FOUND ? ZS_OK : status;
         if (looks < LOOKS) {
             (void)zs_conflict_again(&looks);
         } else {
@@ -159,77 +147,54 @@ static enum zs_status enter(struct zs_store *store, bool is_locked, char **etag,
                 status = remove_journal(store, zs_json_get(json, "id"), is_locked, &reason);
         }
         zs_json_free(json);
-        free(*etag);
-        *etag = NULL;
         if (status != ZS_OK)
             return zs_fail(err, status, "%s: cannot finish what another writer began: %s", store->root, reason.message);
     }
 }
 
-enum zs_status zs_hierarchy_enter(struct zs_store *store, struct zs_lock **lock, char **etag, struct zs_error *err)
+enum zs_status zs_hierarchy_enter(struct zs_store *store, struct zs_lock **lock, struct zs_error *err)
 {
-    *etag = NULL;
     ZS_TRY(zs_store_lock(store, "zarr.json", lock, err));
-    const enum zs_status status = enter(store, *lock != NULL, etag, err);
-    if (status == ZS_OK)
-        return ZS_OK;
-    zs_store_unlock(store, *lock);
-    free(*etag);
+    const enum zs_status status = enter(store, *lock != NULL, err);
+    if (status != ZS_OK)
+        zs_store_unlock(store, *lock);
     return status;
 }
 
 enum zs_status zs_hierarchy_recover(struct zs_store *store, struct zs_error *err)
 {
     zs_json *json;
-    char *etag = NULL;
     if (store->is_remote) /* a request more: the next flush does it */
         return ZS_OK;
-    ZS_TRY(read_journal(store, &json, &etag, err)); /* without waiting for a present writer */
-    free(etag);
-    const bool is_there = json != NULL;
+    const enum zs_status status = read_journal(store, &json, err); /* without waiting for a present writer */
+    if (status != ZS_OK)
+        return status == ZS_NOT_FOUND ? ZS_OK : status;
     zs_json_free(json);
-    if (!is_there)
-        return ZS_OK;
     struct zs_lock *lock;
-    ZS_TRY(zs_hierarchy_enter(store, &lock, &etag, err));
+    ZS_TRY(zs_hierarchy_enter(store, &lock, err));
     zs_store_unlock(store, lock);
-    free(etag);
     return ZS_OK;
-}
-
-/* Makes the text of a journal, and its id, of 16 digits; NULL without memory. */
-static char *journal_text(const zs_json *edits, zs_json **id)
-{
-    char digits[17], *text = NULL;
-    zs_random_digits(digits, 16);
-    zs_json *journal = zs_json_new_object();
-    const zs_json *added = zs_json_add_string(journal, "id", digits);
-    if (added != NULL && zs_json_add(journal, "edits", zs_json_copy(edits)) != NULL)
-        text = zs_json_print(journal);
-    *id = added != NULL ? zs_json_copy(added) : NULL;
-    zs_json_free(journal);
-    if (*id != NULL)
-        return text;
-    free(text);
-    return NULL;
 }
 
 /* ---- The flush ---- */
 
-/* Puts the journal of a list of edits; *id becomes its id, or stays NULL where it is longer than could be read. */
-static enum zs_status begin_journal(struct zs_store *store, const zs_json *edits, const char *etag, zs_json **id,
+/* Puts the journal of a list of edits, which has an id of 16 digits. *journal is freed with zs_json_free(). */
+static enum zs_status begin_journal(struct zs_store *store, const zs_json *edits, zs_json **journal,
                                     struct zs_error *err)
 {
-    char *text = journal_text(edits, id);
-    enum zs_status status = text != NULL ? ZS_OK : zs_fail_memory(err);
-    const bool is_long = text != NULL && strlen(text) > ZS_JSON_MAX_BYTES;
-    if (status == ZS_OK && !is_long)
-        status = put_journal(store, text, etag, err);
+    char digits[17], *text = NULL;
+    zs_random_digits(digits, 16);
+    *journal = zs_json_new_object();
+    if (zs_json_add_string(*journal, "id", digits) != NULL &&
+        zs_json_add(*journal, "edits", zs_json_copy(edits)) != NULL)
+        text = zs_json_print(*journal);
+    ZS_TRY_MEMORY(text, err);
+    const enum zs_status status =
+        strlen(text) <= ZS_JSON_MAX_BYTES
+            ? put_journal(store, text, err)
+            : zs_fail(err, ZS_ARGUMENT, "%s: expected changes of at most %zu bytes at once, found %zu", store->root,
+                      ZS_JSON_MAX_BYTES, strlen(text));
     free(text);
-    if (status == ZS_OK && !is_long)
-        return ZS_OK;
-    zs_json_free(*id);
-    *id = NULL;
     return status;
 }
 
@@ -243,21 +208,21 @@ static bool needs_journal(const struct zs_edit_work *work)
 }
 
 /* Steps 3 to 6. */
-static enum zs_status commit(struct zs_hierarchy *hierarchy, struct zs_edit_work *work, const char *etag,
-                             bool is_locked, struct zs_error *err)
+static enum zs_status commit(struct zs_hierarchy *hierarchy, struct zs_edit_work *work, bool is_locked,
+                             struct zs_error *err)
 {
-    zs_json *id = NULL;
-    if (needs_journal(work))
-        ZS_TRY(begin_journal(work->store, work->edits, etag, &id, err));
-    hierarchy->is_committed = true;
-    enum zs_status status = zs_edits_put(work, err);
+    zs_json *journal = NULL;
+    enum zs_status status = needs_journal(work) ? begin_journal(work->store, work->edits, &journal, err) : ZS_OK;
+    hierarchy->is_committed = status == ZS_OK;
+    if (status == ZS_OK)
+        status = zs_edits_put(work, err);
     if (status == ZS_OK)
         status = remove_nodes(work, err);
     if (status == ZS_OK)
         status = remove_replaced(hierarchy, err);
-    if (status == ZS_OK && id != NULL)
-        status = remove_journal(work->store, id, is_locked, err);
-    zs_json_free(id);
+    if (status == ZS_OK && journal != NULL)
+        status = remove_journal(work->store, zs_json_get(journal, "id"), is_locked, err);
+    zs_json_free(journal);
     return status;
 }
 
@@ -265,17 +230,15 @@ static enum zs_status commit(struct zs_hierarchy *hierarchy, struct zs_edit_work
 static enum zs_status flush_edits(struct zs_hierarchy *hierarchy, zs_json *edits, struct zs_error *err)
 {
     struct zs_lock *lock = NULL;
-    char *etag = NULL;
     struct zs_edit_work work = {.store = hierarchy->store, .edits = edits, .of = hierarchy};
     work.is_new = zs_hierarchy_root_is_pending(hierarchy);
     if (!work.is_new)
-        ZS_TRY(zs_hierarchy_enter(hierarchy->store, &lock, &etag, err));
+        ZS_TRY(zs_hierarchy_enter(hierarchy->store, &lock, err));
     enum zs_status status = zs_edits_build(&work, err);
     if (status == ZS_OK)
-        status = commit(hierarchy, &work, etag, lock != NULL, err);
+        status = commit(hierarchy, &work, lock != NULL, err);
     zs_store_unlock(hierarchy->store, lock);
     zs_edits_free(&work);
-    free(etag);
     return status;
 }
 

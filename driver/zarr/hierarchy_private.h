@@ -138,5 +138,5 @@ void zs_edits_free(struct zs_edit_work *work);
 /* ---- Writing them (flush.c) ---- */
 
 /* Takes the lock of the root's document, where there are locks, and does what a journal tells: after that the store is
- * as its maker wanted it. *etag, for the caller to free: what the next journal can expect. */
-enum zs_status zs_hierarchy_enter(struct zs_store *store, struct zs_lock **lock, char **etag, struct zs_error *err);
+ * as its maker wanted it. */
+enum zs_status zs_hierarchy_enter(struct zs_store *store, struct zs_lock **lock, struct zs_error *err);

@@ -179,16 +179,15 @@ enum zs_status zs_node_check_rename(struct zs_hierarchy *hierarchy, const char *
 
 enum zs_status zs_node_rename(struct zs_hierarchy *hierarchy, const char *path, const char *name, struct zs_error *err)
 {
-    char *to, *etag = NULL;
+    char *to;
     struct zs_lock *lock = NULL;
     struct zs_store *store = zs_hierarchy_store(hierarchy);
     ZS_TRY(zs_hierarchy_flush(hierarchy, err));
     ZS_TRY(new_path(hierarchy, path, name, &to, err));
-    enum zs_status status = zs_hierarchy_enter(store, &lock, &etag, err);
+    enum zs_status status = zs_hierarchy_enter(store, &lock, err);
     if (status == ZS_OK) {
         status = rename_stored(store, path, to, err);
         zs_store_unlock(store, lock);
-        free(etag);
     }
     if (status == ZS_OK)
         status = zs_hierarchy_keep(hierarchy, move_nodes(hierarchy, path, to, err));
