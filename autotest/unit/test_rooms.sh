@@ -27,10 +27,10 @@ gdal 15630
 validate 1219
 raster 4652
 geo 7984
-array 5133
+array 5131
 shard 1733
 icechunk 1665
-codec 4447
+codec 4417
 zarr 6822
 store 5183
 base 1736

@@ -102,9 +102,8 @@ bool zs_strings_length(const struct zs_node *node, uint64_t *length);
 /* The shape of an array of text. ZS_INVALID where it has none. */
 enum zs_status zs_strings_shape(const struct zs_node *node, int *ndim, uint64_t *shape, struct zs_error *err);
 
-/* The shapes of its chunks (where they differ, the largest) and of the objects that they are stored in, which are the
- * same where it is not sharded. */
-enum zs_status zs_strings_chunks(struct zs_hierarchy *h, const struct zs_node *node, uint64_t *chunk, uint64_t *object,
+/* The shape of its chunks; where they differ, the largest. */
+enum zs_status zs_strings_chunks(struct zs_hierarchy *h, const struct zs_node *node, uint64_t *chunk,
                                  struct zs_error *err);
 
 /* Reads elements [first, first + count) of an array of one dimension. *values is an array of `count` texts, freed with

@@ -188,14 +188,13 @@ bool zs_strings_length(const struct zs_node *node, uint64_t *length)
     return true;
 }
 
-enum zs_status zs_strings_chunks(struct zs_hierarchy *h, const struct zs_node *node, uint64_t *chunk, uint64_t *object,
+enum zs_status zs_strings_chunks(struct zs_hierarchy *h, const struct zs_node *node, uint64_t *chunk,
                                  struct zs_error *err)
 {
     struct texts texts;
     ZS_TRY(open_texts(h, node, SIZE_MAX, &texts, err));
     const struct zs_array_info info = zs_array_get_info(texts.array);
     memcpy(chunk, info.chunk_shape, (size_t)info.ndim * sizeof *chunk);
-    memcpy(object, info.shard_shape, (size_t)info.ndim * sizeof *object);
     close_texts(&texts);
     return ZS_OK;
 }

@@ -420,12 +420,9 @@ enum zs_status zs_chunk_decode_block(const struct zs_level *level, struct zs_scr
         ZS_TRY(level->bytes_codecs[0].codec->decode_block(blocks, index, scratch, src, out, err));
         data = out;
     }
-    if (level->stage_count == 0) {
-        if (data != dst)
-            memcpy(dst, data, size);
-        return ZS_OK;
-    }
-    return zs_stages_decode_elements(level->stages, level->stage_count, n, data, dst, err);
+    if (level->stage_count == 0 && data != dst)
+        memcpy(dst, data, size);
+    return zs_stages_decode(level->stages, level->stage_count, n, scratch, data, dst, err);
 }
 
 static enum zs_status check_writable(const struct zs_level *level, struct zs_error *err)

@@ -214,22 +214,6 @@ static enum zs_status decode_one(const struct zs_stage *stage, struct zs_scratch
     return ZS_OK;
 }
 
-/* Decodes with codecs[first..count-1] in reverse; the result stays where it is (src, or one of the two codec
- * buffers). */
-static enum zs_status decode_down_to(const struct zs_stage *codecs, int first, int count, struct zs_scratch *scratch,
-                                     const unsigned char **data, size_t *n, size_t limit, bool grows,
-                                     struct zs_error *err)
-{
-    for (int i = count - 1; i >= first; i--) {
-        const struct zs_codec *codec = codecs[i].codec;
-        if (codec->strip != NULL)
-            ZS_TRY(codec->strip(&codecs[i], data, n, err));
-        else
-            ZS_TRY(decode_one(&codecs[i], scratch, data, n, NULL, limit, grows, err));
-    }
-    return ZS_OK;
-}
-
 /* Decodes *n bytes of *data with all codecs to at most `limit` bytes, which the caller checks where none of them
  * compresses. The last step that produces bytes writes into dst (room for `limit`; NULL where there may be fewer),
  * unless checksums inside the compression come out with the data; checksums outside only strip. The result stays where
@@ -238,16 +222,17 @@ static enum zs_status decode_within(const struct zs_stage *codecs, int count, st
                                     const unsigned char **data, size_t *n, void *dst, size_t limit,
                                     struct zs_error *err)
 {
-    int inside = 0;
+    int inside = 0; /* checksums */
     while (inside < count && codecs[inside].codec->strip != NULL)
         inside++;
-    if (inside < count) {
-        const size_t capacity = limit + ZS_STRIP_BYTES * (size_t)inside;
-        const bool grows = dst == NULL;
-        ZS_TRY(decode_down_to(codecs, inside + 1, count, scratch, data, n, zs_bytes_bound(limit), grows, err));
-        ZS_TRY(decode_one(&codecs[inside], scratch, data, n, inside == 0 ? dst : NULL, capacity, grows, err));
+    for (int i = count - 1; i >= 0; i--) {
+        const size_t most = i > inside ? zs_bytes_bound(limit) : limit + ZS_STRIP_BYTES * (size_t)inside;
+        if (codecs[i].codec->strip != NULL)
+            ZS_TRY(codecs[i].codec->strip(&codecs[i], data, n, err));
+        else
+            ZS_TRY(decode_one(&codecs[i], scratch, data, n, i == 0 ? dst : NULL, most, dst == NULL, err));
     }
-    return decode_down_to(codecs, 0, inside, scratch, data, n, 0, false, err);
+    return ZS_OK;
 }
 
 enum zs_status zs_bytes_decode(const struct zs_stage *codecs, int count, struct zs_scratch *scratch, const void *src,

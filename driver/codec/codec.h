@@ -246,9 +246,6 @@ enum zs_status zs_stages_decode(const struct zs_stage *stages, int count, size_t
  * zs_stages_keep_size(), or memory of the scratch that is valid until its next use. */
 enum zs_status zs_stages_encode(const struct zs_stage *stages, int count, size_t n, struct zs_scratch *scratch,
                                 void *src, const void **encoded, struct zs_error *err);
-/* Undoes elementwise stages for n elements, under the same terms. */
-enum zs_status zs_stages_decode_elements(const struct zs_stage *stages, int count, size_t n, const void *src, void *dst,
-                                         struct zs_error *err);
 /* Whether all of them are elementwise and leave the size of an element alone. */
 bool zs_stages_keep_size(const struct zs_stage *stages, int count);
 

@@ -104,32 +104,23 @@ static enum zs_status next_buffer(struct zs_scratch *scratch, const void *data, 
 enum zs_status zs_stages_decode(const struct zs_stage *stages, int count, size_t n, struct zs_scratch *scratch,
                                 const void *src, void *dst, struct zs_error *err)
 {
-    while (count > 0) {
-        const int last = count - 1;
-        int first = last;
-        while (stages[last].codec->is_elementwise && first > 0 && stages[first - 1].codec->is_elementwise)
+    for (int last = count - 1, first; last >= 0; last = first - 1) {
+        const bool is_elementwise = stages[last].codec->is_elementwise;
+        for (first = last; is_elementwise && first > 0 && stages[first - 1].codec->is_elementwise;)
             first--;
         const size_t size = n * stages[first].in.size;
-        const bool is_direct = first == 0 && (stages[last].codec->is_elementwise || is_aligned(dst, &stages[0].in));
         void *out = dst;
-        if (!is_direct)
+        if (first > 0 || !is_elementwise) /* others need aligned memory */
             ZS_TRY(next_buffer(scratch, src, size, &out, err));
-        if (stages[last].codec->is_elementwise)
+        if (is_elementwise)
             ZS_TRY(decode_run(stages, first, last, n, src, out, err));
         else
             ZS_TRY(stages[last].codec->decode_array(&stages[last], n, src, out, err));
-        if (first == 0 && !is_direct)
+        if (first == 0 && out != dst)
             memcpy(dst, out, size);
         src = out;
-        count = first;
     }
     return ZS_OK;
-}
-
-enum zs_status zs_stages_decode_elements(const struct zs_stage *stages, int count, size_t n, const void *src, void *dst,
-                                         struct zs_error *err)
-{
-    return decode_run(stages, 0, count - 1, n, src, dst, err);
 }
 
 enum zs_status zs_stages_encode(const struct zs_stage *stages, int count, size_t n, struct zs_scratch *scratch,

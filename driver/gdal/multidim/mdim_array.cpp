@@ -346,7 +346,7 @@ std::vector<GUInt64> ZSMdimArray::GetBlockSize() const
 {
     return zsGuard([&] {
         struct zs_error ignored; // readers get the error
-        uint64_t chunk[ZS_MAX_NDIM] = {0}, shard[ZS_MAX_NDIM];
+        uint64_t chunk[ZS_MAX_NDIM] = {0};
         const struct zs_node *node = Node();
         const auto opened = m_isText ? nullptr : Core(&ignored);
         std::vector<GUInt64> size(m_dimensions.size());
@@ -356,8 +356,8 @@ std::vector<GUInt64> ZSMdimArray::GetBlockSize() const
             info = zs_array_get_info(opened.get());
             std::copy(info.chunk_shape, info.chunk_shape + info.ndim, chunk);
         }
-        if (node == nullptr || (opened == nullptr && zs_strings_chunks(m_store->Hierarchy(), node, chunk, shard,
-                                                                       &ignored) != ZS_OK))
+        if (node == nullptr ||
+            (opened == nullptr && zs_strings_chunks(m_store->Hierarchy(), node, chunk, &ignored) != ZS_OK))
             return size;
         for (size_t d = 0; d < size.size(); d++)
         {
