@@ -210,3 +210,25 @@ def test_latin_1_texts_are_copied_as_utf_8_with_one_warning(tmp_path, kind):
     written = json.dumps(all_documents(tmp_path / "a.zarr"), ensure_ascii=False)
     words = [word for word in ("größe", "Müller", "Höhe", "Straße", "°C", "Wälder") if word in "".join(LATIN_1[kind])]
     assert [word for word in words if word not in written] == []
+
+
+@pytest.mark.parametrize("data_type, fill, attributes", [("uint8", 0, {}), ("float32", "NaN", {}), ("int64", 9, {"_FillValue": 3})])
+def test_a_copy_through_virtual_datasets_declares_a_fill_value_where_its_source_does(tmp_path, data_type, fill, attributes):
+    path = str(tmp_path / "a.zarr")
+    oracle.put(path, {"zarr.json": group_meta()})
+    meta = array_meta((2, 4, 5), data_type, fill_value=fill, attributes=attributes, dimension_names=["t", "y", "x"])
+    for name in ("v", "g/v"):
+        oracle.write(os.path.join(path, name), meta, np.full((2, 4, 5), 1, data_type))
+    oracle.put(path, {"g/zarr.json": group_meta()})
+    whole = open_array(path, "/v")
+    gdal.Translate(str(tmp_path / "one.vrt"), whole, bandList=[2], format="VRT")
+    gdal.Translate(str(tmp_path / "two.vrt"), str(tmp_path / "one.vrt"), format="VRT", width=10, height=8)
+    copies = {"a band of it": gdal.Translate("", whole, format="VRT", bandList=[2]), "one": gdal.Open(str(tmp_path / "one.vrt")), "two": gdal.Open(str(tmp_path / "two.vrt"))}
+    for name, dataset in copies.items():
+        gdal.Translate(str(tmp_path / name), dataset, format="ShardedZarr", creationOptions=["ARRAY_NAME=v"])
+        assert ("_FillValue" in document(tmp_path / name, "v")["attributes"]) == bool(attributes), name
+    for name in ("v", "g/v"):
+        made = str(tmp_path / name.replace("/", ""))
+        gdal.MultiDimTranslate(made, 'SHARDEDZARR:"%s"' % path, format="ShardedZarr", arraySpecs=["name=/%s,dstname=v,view=[1:2,...]" % name])
+        found, = [meta for meta in all_documents(tmp_path / name.replace("/", "")) if len(meta.get("shape", [])) == 3]
+        assert ("_FillValue" in found["attributes"]) == bool(attributes), name

@@ -7,14 +7,19 @@
 #include <numeric>
 #include <vector>
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "gdal/raster/copied_levels.h"
 #include "gdal/raster/dataset.h"
 
 extern "C"
 {
 #include "base/checked.h"
+#include "base/descriptors.h"
 #include "base/parallel.h"
 #include "raster/pixels.h"
+#include "store/staging.h"
 }
 
 /* ---- What is copied at once ---- */
@@ -113,7 +118,7 @@ ZSCopyStep zsCopyStep(const ZSCopySource &source, const struct zs_raster_spec &s
     return step;
 }
 
-/* ---- The copy ---- */
+/* ---- The scratch file ---- */
 
 namespace
 {
@@ -123,6 +128,108 @@ struct Box
     int bands, rows, columns;
 };
 
+/* A file without a name that holds some bands of a source as they are. It is gone with the process, however that
+ * ends. */
+class Scratch
+{
+    GDALDataset &m_source;
+    const GDALDataType m_type;
+    int m_file = -1;
+    int m_first = 0; /* the band it begins with, from 0 */
+
+  public:
+    Scratch(GDALDataset &source, GDALDataType type) : m_source(source), m_type(type)
+    {
+    }
+    Scratch(const Scratch &) = delete;
+    Scratch &operator=(const Scratch &) = delete;
+    ~Scratch()
+    {
+        if (m_file >= 0)
+            close(m_file);
+    }
+    bool IsOpen() const
+    {
+        return m_file >= 0;
+    }
+    void Open(const std::string &folder);
+    /* Copies a band of the source into the file, whose first is `first`. False with CPLError emitted. */
+    bool Take(int first, int band);
+    /* Reads a box of these bands, dense. False with CPLError emitted. */
+    bool Read(const Box &box, unsigned char *pixels) const;
+};
+} // namespace
+
+static const char WHAT[] = "scratch file of a copy"; // which has no path
+
+/* Opens it in a directory, or that of temporary files where it is none of a local disk; not where neither works. */
+void Scratch::Open(const std::string &folder)
+{
+    struct stat st;
+    const bool isLocal = stat(folder.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
+    const std::string at = isLocal ? folder : CPLGetConfigOption("CPL_TMPDIR", "/tmp");
+    struct zs_error err;
+    char *path = nullptr;
+    if (zs_temporary_create(at.c_str(), &m_file, &path, &err) == ZS_OK)
+        unlink(path);
+    else
+        CPLDebug("ShardedZarr", "no scratch file: the source is read several times: %s", err.message);
+    free(path);
+}
+
+bool Scratch::Take(int first, int band)
+{
+    constexpr size_t FILL_BYTES = 64 << 20; // that are read at once: whole rows of blocks, one at least
+    m_first = first;
+    const int width = m_source.GetRasterXSize(), height = m_source.GetRasterYSize();
+    const size_t line = static_cast<size_t>(GDALGetDataTypeSizeBytes(m_type)) * static_cast<size_t>(width);
+    int blockWidth, blockHeight;
+    GDALRasterBand *source = m_source.GetRasterBand(band + 1);
+    source->GetBlockSize(&blockWidth, &blockHeight);
+    const auto block = static_cast<size_t>(std::min(blockHeight, height));
+    const auto rows = static_cast<int>(
+        std::min(std::max<size_t>(1, FILL_BYTES / line / block) * block, static_cast<size_t>(height)));
+    std::vector<unsigned char> pixels(line * static_cast<size_t>(rows));
+    const uint64_t plane = uint64_t{line} * static_cast<size_t>(height) * static_cast<size_t>(band - first);
+    for (int y = 0; y < height; y += rows)
+    {
+        const int count = std::min(rows, height - y);
+        struct zs_error err;
+        if (source->RasterIO(GF_Read, 0, y, width, count, pixels.data(), width, count, m_type, 0, 0, nullptr) !=
+            CE_None)
+            return false;
+        if (zs_file_write_at(m_file, WHAT, plane + line * static_cast<size_t>(y), pixels.data(),
+                             line * static_cast<size_t>(count), &err) != ZS_OK)
+            return zsReport(err);
+    }
+    return true;
+}
+
+bool Scratch::Read(const Box &box, unsigned char *pixels) const
+{
+    const auto item = static_cast<size_t>(GDALGetDataTypeSizeBytes(m_type));
+    const auto width = static_cast<size_t>(m_source.GetRasterXSize()),
+               height = static_cast<size_t>(m_source.GetRasterYSize());
+    const int together = box.columns == m_source.GetRasterXSize() ? box.rows : 1; // rows that lie together
+    const size_t run = item * static_cast<size_t>(box.columns) * static_cast<size_t>(together);
+    for (int b = 0; b < box.bands; b++)
+    {
+        for (int row = 0; row < box.rows; row += together, pixels += run)
+        {
+            const size_t line = static_cast<size_t>(box.band - m_first + b) * height + static_cast<size_t>(box.y + row);
+            struct zs_error err;
+            if (zs_file_read_at(m_file, WHAT, item * (line * width + static_cast<size_t>(box.x)), run, pixels, &err) !=
+                ZS_OK)
+                return zsReport(err);
+        }
+    }
+    return true;
+}
+
+/* ---- The copy ---- */
+
+namespace
+{
 /* A box of the source that was read and is not written yet. */
 struct Strip
 {
@@ -140,14 +247,14 @@ class PixelCopy
     PixelCopy(GDALDataset &source, GDALDataType type, const struct zs_raster &raster, ZSCopiedLevels *levels,
               GDALProgressFunc progress, void *progressData)
         : m_source(source), m_type(type), m_raster(raster), m_levels(levels), m_progress(progress),
-          m_progressData(progressData)
+          m_progressData(progressData), m_scratch(source, type)
     {
     }
     ~PixelCopy()
     {
         static_cast<void>(Wait()); // what is being written borrows from this
     }
-    bool Run(const struct zs_raster_spec &spec, int threads);
+    bool Run(const struct zs_raster_spec &spec, int threads, const std::string &folder);
 
   private:
     GDALDataset &m_source;
@@ -157,6 +264,7 @@ class PixelCopy
     const GDALProgressFunc m_progress;
     void *const m_progressData;
     double m_done = 0, m_total = 0; /* in pixels */
+    Scratch m_scratch;
     bool m_fitsTwice = false; /* else a box is read when the one before is written */
     Strip m_strips[2];
     int m_next = 0;
@@ -211,6 +319,8 @@ bool PixelCopy::Read(const Box &box, Strip &s)
     std::iota(s.bands.begin(), s.bands.end(), box.band + 1);
     s.window =
         zsBandWindow(box.x, box.y, box.columns, box.rows, s.pixels.get(), s.bands.data(), box.bands, item, line, plane);
+    if (m_scratch.IsOpen())
+        return m_scratch.Read(box, s.pixels.get());
     return m_source.RasterIO(GF_Read, box.x, box.y, box.columns, box.rows, s.pixels.get(), box.columns, box.rows,
                              m_type, box.bands, s.bands.data(), item, line, plane, nullptr) == CE_None;
 }
@@ -233,7 +343,7 @@ bool PixelCopy::Take(const Box &box)
     return ReportProgress(static_cast<double>(box.rows) * box.columns * box.bands);
 }
 
-bool PixelCopy::Run(const struct zs_raster_spec &spec, int threads)
+bool PixelCopy::Run(const struct zs_raster_spec &spec, int threads, const std::string &folder)
 {
     const int width = m_source.GetRasterXSize(), height = m_source.GetRasterYSize(), bands = m_source.GetRasterCount();
     const auto item = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(m_type));
@@ -253,11 +363,22 @@ bool PixelCopy::Run(const struct zs_raster_spec &spec, int threads)
     m_fitsTwice = 2 * item * step.bands * step.rows * step.columns <= COPY_BYTES;
     if (m_levels != nullptr)
         m_levels->Reserve(static_cast<int>(step.bands), rows, static_cast<int>(spec.chunk[spec.axis_count]));
-    m_total = static_cast<double>(width) * height * bands;
+    // It lies in several steps, which would decode it each.
+    const bool isDivided = source.blockRows > step.rows || (source.blockRows > 1 && source.blockColumns > step.columns);
+    if (isDivided && !source.isPixelInterleaved &&
+        item * step.bands * std::max(source.blockRows, step.rows) * source.width > source.cacheBytes / 2)
+        m_scratch.Open(folder);
+    const double map = static_cast<double>(width) * height;
+    m_total = bands * map * (m_scratch.IsOpen() ? 2 : 1);
     Box box = {};
     for (box.band = 0; box.band < bands; box.band += box.bands)
     {
         box.bands = static_cast<int>(std::min(step.bands, step.run - static_cast<uint64_t>(box.band) % step.run));
+        for (int band = box.band; m_scratch.IsOpen() && band < box.band + box.bands; band++)
+        {
+            if (!m_scratch.Take(box.band, band) || !ReportProgress(map))
+                return false;
+        }
         for (box.y = 0; box.y < height; box.y += rows)
         {
             box.rows = std::min(rows, height - box.y);
@@ -273,10 +394,10 @@ bool PixelCopy::Run(const struct zs_raster_spec &spec, int threads)
 }
 
 bool zsCopyPixels(GDALDataset &source, GDALDataType type, const struct zs_raster &raster,
-                  const struct zs_raster_spec &spec, int threads, ZSCopiedLevels *levels, GDALProgressFunc progress,
-                  void *progressData)
+                  const struct zs_raster_spec &spec, int threads, const std::string &folder, ZSCopiedLevels *levels,
+                  GDALProgressFunc progress, void *progressData)
 {
-    return PixelCopy(source, type, raster, levels, progress, progressData).Run(spec, threads);
+    return PixelCopy(source, type, raster, levels, progress, progressData).Run(spec, threads, folder);
 }
 
 /* ---- Masks ---- */

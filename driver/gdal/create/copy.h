@@ -42,11 +42,13 @@ struct ZSCopyStep
 ZSCopyStep zsCopyStep(const ZSCopySource &source, const struct zs_raster_spec &spec, int threads);
 
 /* Copies all bands of a source, read as `type`, into the raster: one step is read while the one before is encoded and
- * written. `levels` (null: none) gets all pixels, too. Progress goes from 0 to 1. False, with a CPLError, on failure or
- * when the user cancels. */
+ * written. Where a block of the source lies in several steps and GDAL's cache does not hold it until the last, bands go
+ * whole into a scratch file in `folder` (on a local disk, else in that of temporary files). It is as large as the bands
+ * of a step, and has no name. `levels` (null: none) gets all pixels, too. Progress goes from 0 to 1. False, with a
+ * CPLError, on failure or when the user cancels. */
 bool zsCopyPixels(GDALDataset &source, GDALDataType type, const struct zs_raster &raster,
-                  const struct zs_raster_spec &spec, int threads, ZSCopiedLevels *levels, GDALProgressFunc progress,
-                  void *progressData);
+                  const struct zs_raster_spec &spec, int threads, const std::string &folder, ZSCopiedLevels *levels,
+                  GDALProgressFunc progress, void *progressData);
 
 /* Whether all bands of a source have one mask that is neither nodata nor alpha. */
 bool zsHasOneMask(GDALDataset &source);
@@ -56,9 +58,14 @@ bool zsCopyMask(GDALDataset &source, const struct zs_raster &raster, const struc
 
 /* ---- What is kept ---- */
 
-/* Whether the nodata value of the spec is that of a band of this driver whose fill value alone implies it: xarray masks
- * what is declared, and a copy declares no more than its source. */
-bool zsImpliesNodata(GDALRasterBand &band, const struct zs_raster_spec &spec);
+/* The first source of a band ("1") or of an array ("group/array") of a virtual dataset: the name of its file, and of
+ * its array or band there. False where there is none. */
+bool zsFirstSource(GDALDataset &virtualDataset, const std::string &path, std::string &file, std::string &part);
+
+/* Whether the nodata value of the spec is that of a band of this driver whose fill value alone implies it, also below
+ * virtual rasters (of several sources, the first is asked): xarray masks what is declared, and a copy declares no more
+ * than its source. */
+bool zsImpliesNodata(GDALRasterBand &band, const struct zs_raster_spec &spec, int depth = 0);
 
 /* The names of a source's X and Y: of its array's dimensions, or of the variables that netCDF's items speak of
  * ("lon#standard_name=longitude"). False where it has none. */

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <set>
 
+#include "gdal/guard.h"
 #include "gdal/raster/dataset.h"
 
 extern "C"
@@ -15,15 +16,84 @@ extern "C"
 #include "geo/variables.h"
 }
 
+/* ---- What a virtual source is read from ---- */
+
+/* The element of a band or an array, whose path is seen from the group that holds the nodes; null: there is none. */
+static const CPLXMLNode *findElement(const CPLXMLNode *node, const std::string &path)
+{
+    const CPLXMLNode *found = nullptr;
+    for (; node != nullptr && found == nullptr; node = node->psNext)
+    {
+        if (node->eType != CXT_Element)
+            continue;
+        const bool isGroup = EQUAL(node->pszValue, "Group"), isBand = EQUAL(node->pszValue, "VRTRasterBand");
+        const std::string name = CPLGetXMLValue(node, isBand ? "band" : "name", ""), above = name + "/";
+        if ((isBand || EQUAL(node->pszValue, "Array")) && name == path)
+            found = node;
+        else if (EQUAL(node->pszValue, "VRTDataset") || (isGroup && name == "/"))
+            found = findElement(node->psChild, path);
+        else if (isGroup && path.compare(0, above.size(), above) == 0)
+            found = findElement(node->psChild, path.substr(above.size()));
+    }
+    return found;
+}
+
+/* The name of a source that is relative to the folder of a virtual dataset; from GDAL 3.8 on also one within a name of
+ * a subdataset. */
+static std::string fromFolder(const std::string &folder, const std::string &name)
+{
+    const auto project = [&folder](const char *path) { return CPLProjectRelativeFilename(folder.c_str(), path); };
+#if ZS_GDAL_AT_LEAST(8)
+    const ZSOwned<GDALSubdatasetInfo> info(GDALGetSubdatasetInfo(name.c_str()), GDALDestroySubdatasetInfo);
+    if (info != nullptr)
+    {
+        const ZSOwned<char> path(GDALSubdatasetInfoGetPathComponent(info.get()), [](char *p) { CPLFree(p); });
+        const std::string full = project(path.get());
+        const ZSOwned<char> changed(GDALSubdatasetInfoModifyPathComponent(info.get(), full.c_str()),
+                                    [](char *p) { CPLFree(p); });
+        return changed.get();
+    }
+#endif
+    return project(name.c_str());
+}
+
+bool zsFirstSource(GDALDataset &ds, const std::string &path, std::string &file, std::string &part)
+{
+    const auto xml = ds.GetMetadata("xml:VRT");
+    if (xml == nullptr || xml[0] == nullptr)
+        return false;
+    const ZSOwned<CPLXMLNode> tree(CPLParseXMLString(xml[0]), CPLDestroyXMLNode);
+    const CPLXMLNode *element = findElement(tree.get(), path);
+    const CPLXMLNode *source = element != nullptr ? element->psChild : nullptr;
+    while (source != nullptr && CPLGetXMLValue(source, "SourceFilename", nullptr) == nullptr)
+        source = source->psNext;
+    if (source == nullptr)
+        return false;
+    file = CPLGetXMLValue(source, "SourceFilename", "");
+    if (CPLTestBool(CPLGetXMLValue(source, "SourceFilename.relativeToVRT", "0")))
+        file = fromFolder(CPLGetPath(ds.GetDescription()), file);
+    part = CPLGetXMLValue(source, "SourceArray", CPLGetXMLValue(source, "SourceBand", "1"));
+    return true;
+}
+
 /* ---- What a copy declares ---- */
 
-bool zsImpliesNodata(GDALRasterBand &band, const struct zs_raster_spec &spec)
+bool zsImpliesNodata(GDALRasterBand &band, const struct zs_raster_spec &spec, int depth)
 {
+    constexpr int MOST_DEEP = 16; // more than any made by hand
     unsigned char element[ZS_MAX_ITEM_SIZE] = {};
-    const auto own = dynamic_cast<ShardedZarrRasterBand *>(&band);
-    return own != nullptr && own->ImpliesNodata() &&
-           ZSNodata(band).ToElement(spec.dtype.type, spec.dtype.size, element) &&
-           memcmp(element, spec.nodata, spec.dtype.size) == 0;
+    std::string file, part;
+    if (auto own = dynamic_cast<ShardedZarrRasterBand *>(&band))
+        return own->ImpliesNodata() && ZSNodata(band).ToElement(spec.dtype.type, spec.dtype.size, element) &&
+               memcmp(element, spec.nodata, spec.dtype.size) == 0;
+    GDALDataset *virtualRaster = band.GetDataset();
+    const ZSQuiet quiet;
+    if (virtualRaster == nullptr || depth == MOST_DEEP ||
+        !zsFirstSource(*virtualRaster, std::to_string(band.GetBand()), file, part))
+        return false;
+    const std::unique_ptr<GDALDataset> source(GDALDataset::Open(file.c_str(), GDAL_OF_RASTER));
+    GDALRasterBand *below = source != nullptr ? source->GetRasterBand(atoi(part.c_str())) : nullptr;
+    return below != nullptr && zsImpliesNodata(*below, spec, depth + 1);
 }
 
 /* The variable with an attribute of one of these values among netCDF's items, "" where there is none. */

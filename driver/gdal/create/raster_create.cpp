@@ -475,7 +475,7 @@ bool NewRaster::StartLevels()
 bool NewRaster::WritePixels(GDALProgressFunc progress, void *progressData)
 {
     struct zs_error err;
-    const bool ok = zsCopyPixels(*m_source, m_type, *m_raster, m_spec, m_options.threads,
+    const bool ok = zsCopyPixels(*m_source, m_type, *m_raster, m_spec, m_options.threads, WritePath(),
                                  m_levels.IsStarted() ? &m_levels : nullptr, progress, progressData) &&
                     (m_spec.mask == nullptr || zsCopyMask(*m_source, *m_raster, m_spec)) &&
                     ((IsPublishedLast() ? zs_raster_publish(m_raster.get(), &err)

@@ -266,6 +266,8 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     }
     /* The array that becomes the one of that path in a copy; null where the source has none, or none that opens. */
     std::shared_ptr<GDALMDArray> SourceArray(const std::string &path) const;
+    /* The same below a virtual dataset, where that is the source. */
+    std::shared_ptr<GDALMDArray> FirstSourceArray(const std::string &path) const;
     /* Reports a property of a source that cannot be stored: an error, or a warning where the copy goes on without
      * it. */
     void Complain(const std::string &what) const;

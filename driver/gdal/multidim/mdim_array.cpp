@@ -634,7 +634,7 @@ bool ZSMdimArray::IsImpliedInSource(const void *element, const struct zs_node *n
 {
     if (!m_store->IsCopying() || memcmp(element, node->array->fill_value, node->array->dtype.size) != 0)
         return false;
-    const auto source = std::dynamic_pointer_cast<ZSMdimArray>(m_store->SourceArray(m_handle->path));
+    const auto source = std::dynamic_pointer_cast<ZSMdimArray>(m_store->FirstSourceArray(m_handle->path));
     return source != nullptr && source->m_properties->nodata_is_implied;
 }
 

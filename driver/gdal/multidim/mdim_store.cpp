@@ -2,6 +2,7 @@
  * A new store is written beside its path, and published there at the first flush. */
 #include "mdim.h"
 
+#include "gdal/create/copy.h"
 #include "gdal/driver.h"
 #include "gdal/guard.h"
 
@@ -355,4 +356,15 @@ std::shared_ptr<GDALMDArray> ZSMdimStore::SourceArray(const std::string &path) c
     for (size_t slash; group != nullptr && (slash = path.find('/', from)) != std::string::npos; from = slash + 1)
         group = group->OpenGroup(path.substr(from, slash - from));
     return group != nullptr ? group->OpenMDArray(path.substr(from)) : nullptr;
+}
+
+std::shared_ptr<GDALMDArray> ZSMdimStore::FirstSourceArray(const std::string &path) const
+{
+    const ZSQuiet quiet;
+    std::string file, part;
+    if (!zsFirstSource(*m_source, path, file, part))
+        return SourceArray(path);
+    const std::unique_ptr<GDALDataset> source(GDALDataset::Open(file.c_str(), GDAL_OF_MULTIDIM_RASTER));
+    const auto root = source != nullptr ? source->GetRootGroup() : nullptr;
+    return root != nullptr ? root->OpenMDArrayFromFullname(part) : nullptr;
 }
