@@ -295,6 +295,14 @@ def same_crs(dataset, wanted):
     return actual is not None and bool(actual.IsSame(expected, ["IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES", "CRITERION=EQUIVALENT"]))
 
 
+def srs_of(code):
+    """The CRS of an EPSG code, with X before Y."""
+    srs = osr.SpatialReference()
+    srs.ImportFromEPSG(code)
+    srs.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
+    return srs
+
+
 def geotransform(dataset):
     """The geotransform, or None where there is none."""
     return dataset.GetGeoTransform(can_return_null=True)

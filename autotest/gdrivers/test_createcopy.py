@@ -69,19 +69,6 @@ def test_without_options_the_chunk_is_512_in_a_larger_shard(tmp_path):
 
 # ---------------------------------------------------------------------------------------------------------------- nodata
 
-@pytest.mark.parametrize("data_type, nodata", [("uint8", 255), ("int16", -32768), ("uint64", 2**64 - 1), ("int64", -2**63),
-                                               ("int64", 2**53 + 1), ("float32", float("nan")),
-                                               ("float64", -1.7976931348623157e308), ("float32", float("-inf"))])
-def test_nodata_is_the_fill_value(tmp_path, data_type, nodata):
-    array = random_values(np.random.default_rng(5), data_type, ODD)
-    array[:, :40, :50] = nodata
-    dataset = create(tmp_path / "a.zarr", source(array, nodata=nodata), CHUNK_SHAPE=8, SHARD_SHAPE=16)
-    found = [dataset.GetRasterBand(b).GetNoDataValue() for b in (1, 2, 3)]
-    assert found == [nodata] * 3 or np.isnan(found).all() and np.isnan(nodata)
-    meta = check(tmp_path / "a.zarr", dataset, array)
-    assert oracle.fill_of(meta) == nodata or np.isnan(nodata) and np.isnan(oracle.fill_of(meta))
-
-
 @pytest.mark.parametrize("data_type", ["uint8", "int32", "uint64", "int64", "float32"])
 def test_without_nodata_the_fill_value_is_0(tmp_path, data_type):
     create(tmp_path / "a.zarr", source(np.ones((3, 20, 30), data_type))).FlushCache()

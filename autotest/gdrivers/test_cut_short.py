@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
-from support import geotransform, in_process, name_of, open_ours
-from test_edits import everything, wkt
+from support import geotransform, in_process, name_of, open_ours, srs_of
+from test_edits import everything
 from writing import UTM, check_consolidated, copy, source
 
 MOVED = (600000.0, 20.0, 0.0, 4000000.0, 0.0, -20.0)
@@ -62,7 +62,7 @@ def next_edit(path):
 
 def test_an_edit_that_could_not_write_all_its_documents_is_finished_by_the_next_writer(tmp_path):
     path = made(tmp_path / "a.zarr")
-    told, = in_process(MOVED_AND_KILLED, name_of(path, "/v"), MOVED, wkt(32634).ExportToWkt(), MOST)
+    told, = in_process(MOVED_AND_KILLED, name_of(path, "/v"), MOVED, srs_of(32634).ExportToWkt(), MOST)
     assert "zarr.json" in told
     next_edit(path)
     check_consolidated(path)
@@ -84,7 +84,7 @@ def place_of(path):
 @pytest.mark.parametrize("consolidated", ["YES", "NO"])
 def test_a_transform_that_does_not_fit_on_the_disk_is_made_whole_or_not_at_all(tmp_path, consolidated, most):
     path = made(tmp_path / "a.zarr", consolidated)
-    told, = in_process(MOVED_AND_KILLED, name_of(path, "/v"), MOVED, wkt(32634).ExportToWkt(), most)
+    told, = in_process(MOVED_AND_KILLED, name_of(path, "/v"), MOVED, srs_of(32634).ExportToWkt(), most)
     has_journal = ".shardedzarr-zarr.json.journal" in os.listdir(path)
     expected = (MOVED, MOVED, "32634") if has_journal or told == "done" else (UTM, UTM, "32633")
     if not has_journal:

@@ -7,11 +7,11 @@ import shutil
 
 import numpy as np
 import pytest
-from osgeo import gdal, osr
+from osgeo import gdal
 
 import oracle
 from stores import array_meta, group_meta, plain_meta, spatial_proj, write_coordinate
-from support import close, error_of, geotransform, held_band, name_of, open_ours, run_peer, warnings_of
+from support import close, error_of, geotransform, held_band, name_of, open_ours, run_peer, srs_of, warnings_of
 from writing import UTM, arrays, check_consolidated, copy, created, document, driver, source
 
 
@@ -591,16 +591,9 @@ def test_refusal_of_the_multidimensional_api_names_its_own_remedy(tmp_path):
 
 # -------------------------------------------------------------------------------------------------------- georeferencing
 
-def wkt(code):
-    srs = osr.SpatialReference()
-    srs.ImportFromEPSG(code)
-    srs.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
-    return srs
-
-
-MAPPING = {"crs_wkt": wkt(32633).ExportToWkt(), "grid_mapping_name": "transverse_mercator", "long_name": "ours", "mine": [1, 2], "towgs84": [1, 2, 3],
+MAPPING = {"crs_wkt": srs_of(32633).ExportToWkt(), "grid_mapping_name": "transverse_mercator", "long_name": "ours", "mine": [1, 2], "towgs84": [1, 2, 3],
            "GeoTransform": "500000 10 0 5000000 0 -10"}
-THEIRS = {"crs_wkt": wkt(32633).ExportToWkt(), "theirs": "x"}
+THEIRS = {"crs_wkt": srs_of(32633).ExportToWkt(), "theirs": "x"}
 
 
 def georeferenced(path, units=("m", "m"), scale=(1, 1), mapping=MAPPING, **nodes):
@@ -642,7 +635,7 @@ def test_a_crs_changes_no_other_array(tmp_path, sibling):
     oracle.write(os.path.join(path, "spatial_ref"), plain_meta((), "int64", attributes=MAPPING), np.int64(0))
     names, before = ("/b", "/sub/w"), everything(path)
     crs = [open_ours(name_of(path, name)).GetSpatialRef() for name in names]
-    update(path, "/a").SetSpatialRef(wkt(32634))
+    update(path, "/a").SetSpatialRef(srs_of(32634))
     after = everything(path)
     assert {file for file in before if before[file] != after[file]} == {"a/zarr.json"}
     assert open_ours(name_of(path, "/a")).GetSpatialRef().GetAuthorityCode(None) == "32634"
@@ -657,9 +650,9 @@ def test_a_transform_gives_an_array_that_has_a_crs_none_of_a_variable_that_it_do
     path, code = georeferenced(tmp_path / "a.zarr", mapping=None), "32633"
     for name in ("b", "zonal"):
         shutil.rmtree(os.path.join(path, name))
-    attributes = {"_CRS": {"_CRS": {"wkt": wkt(32633).ExportToWkt()}}, "proj:code": {"proj:code": "EPSG:32633"}}.get(own, {})
+    attributes = {"_CRS": {"_CRS": {"wkt": srs_of(32633).ExportToWkt()}}, "proj:code": {"proj:code": "EPSG:32633"}}.get(own, {})
     oracle.write(os.path.join(path, "a"), plain_meta((8, 10), "uint16", attributes=attributes, dimension_names=["y", "x"]), np.ones((8, 10), "uint16"))
-    foreign = {"crs_wkt": wkt(32634).ExportToWkt()}
+    foreign = {"crs_wkt": srs_of(32634).ExportToWkt()}
     oracle.write(os.path.join(path, "spatial_ref"), plain_meta((), "int64", attributes=foreign), np.int64(0))
     update(path, "/a").SetGeoTransform(transform)
     seen = open_ours(name_of(path, "/a"))
@@ -676,7 +669,7 @@ def test_a_crs_changes_the_units_of_both_axes_or_of_none(tmp_path, other):
         shutil.rmtree(os.path.join(path, name))
     dataset = update(path, "/a")
     before = geotransform(dataset)
-    dataset.SetSpatialRef(wkt(32634))
+    dataset.SetSpatialRef(srs_of(32634))
     dataset = None
     assert [attributes_of(path, name)["units"] for name in "yx"] == (["degrees_north", "degrees_east"] if other else ["m", "m"])
     seen = open_ours(name_of(path, "/a"))
@@ -692,7 +685,7 @@ def test_crs_and_transform_of_two_sessions_are_both_stored(tmp_path, first, styl
     for session in sessions:
         assert geotransform(session) == UTM and session.GetSpatialRef() is not None
     del session
-    sessions[0].SetSpatialRef(wkt(32634))
+    sessions[0].SetSpatialRef(srs_of(32634))
     sessions[1].SetGeoTransform((600000, 20, 0, 5000000, 0, -20))
     while sessions:
         sessions.pop(0 if first == "crs" else -1)

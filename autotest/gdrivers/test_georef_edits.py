@@ -9,8 +9,8 @@ from osgeo import gdal, osr
 
 import oracle
 from stores import MULTISCALES, convention, group_meta, plain_meta, spatial_proj, write_coordinate
-from support import STEP, ask_peer, error_of, geotransform, name_of, open_ours, warnings_of
-from test_edits import attributes_of, everything, georeferenced, update, wkt
+from support import STEP, ask_peer, error_of, geotransform, name_of, open_ours, srs_of, warnings_of
+from test_edits import attributes_of, everything, georeferenced, update
 from writing import UTM, check_consolidated, copy, document, driver, files_of, source
 
 MOVED = (600000, 20, 0, 4000000, 0, -20)
@@ -25,7 +25,7 @@ def set_on(dataset, edit):
     if transform:
         dataset.SetGeoTransform(transform)
     if code:
-        dataset.SetSpatialRef(wkt(code))
+        dataset.SetSpatialRef(srs_of(code))
 
 
 def ours(path, style):
@@ -166,7 +166,7 @@ def test_a_grid_mapping_that_no_array_names_is_that_of_the_only_raster(tmp_path,
     transform, code = EDITS[edit]
     _, heard = warnings_of(lambda: set_on(update(path, "/a"), edit))
     assert heard == [] and place_of(path) == (transform or UTM, str(code or 32633))
-    assert code is None or wkt(code).IsSame(as_srs(attributes_of(path, "spatial_ref")["crs_wkt"]), ["IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES"])
+    assert code is None or srs_of(code).IsSame(as_srs(attributes_of(path, "spatial_ref")["crs_wkt"]), ["IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES"])
 
 
 def as_srs(text):
@@ -175,7 +175,7 @@ def as_srs(text):
     return srs
 
 
-@pytest.mark.parametrize("setter, value", [("SetSpatialRef", wkt(32633)), ("SetGeoTransform", UTM)])
+@pytest.mark.parametrize("setter, value", [("SetSpatialRef", srs_of(32633)), ("SetGeoTransform", UTM)])
 def test_georeferencing_of_an_array_of_one_dimension_is_in_a_side_car_file(tmp_path, setter, value, config):
     config("GDAL_PAM_ENABLED", "YES")
     path = str(tmp_path / "a.zarr")
@@ -367,7 +367,7 @@ def test_arrays_to_which_two_sessions_give_a_crs_each_have_their_own(tmp_path, a
     kind = gdal.OF_RASTER if api == "raster" else gdal.OF_MULTIDIM_RASTER
     sessions = {name: gdal.OpenEx(name_of(path, "/" + name if api == "raster" else None), kind | gdal.OF_UPDATE) for name in names}
     for name, session in sessions.items():
-        session if api == "raster" else session.GetRootGroup().OpenMDArray(name).SetSpatialRef(wkt(names[name]))
+        (session if api == "raster" else session.GetRootGroup().OpenMDArray(name)).SetSpatialRef(srs_of(names[name]))
     del session
     sessions.clear()
     assert {name: place_of(path, "/" + name)[1] for name in names} == {name: str(code) for name, code in names.items()}

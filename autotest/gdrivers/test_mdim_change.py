@@ -364,19 +364,6 @@ def test_deleting_an_array_removes_its_chunks_and_nothing_else(tmp_path):
     assert set(files_of(tmp_path / "a.zarr")) == others | {"b/notes.txt"}
 
 
-def test_array_created_after_a_deletion_has_no_old_chunks(tmp_path):
-    content = series(tmp_path / "a.zarr")
-    dataset, root = updated(tmp_path / "a.zarr")
-    sizes = root.OpenMDArray("a").GetDimensions()
-    assert root.DeleteMDArray("a") == gdal.CE_None
-    write(root.CreateMDArray("a", sizes, extended("int16"), ["CHUNK_SHAPE=4,8,8"]), np.full((1, 1, 1), 5, "int16"))
-    del sizes, root
-    dataset = None
-    content["a"] = np.zeros_like(content["a"])
-    content["a"][0, 0, 0] = 5
-    assert_content(tmp_path / "a.zarr", content)
-
-
 def test_arrays_of_a_new_store_are_deleted_before_the_first_flush(tmp_path):
     dataset, root = made(tmp_path / "a.zarr")
     x, = dimensions(root, x=40)

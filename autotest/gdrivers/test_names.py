@@ -8,8 +8,8 @@ from osgeo import gdal
 
 import oracle
 from stores import MULTISCALES, array_meta, convention, counting, group_meta, plain_meta, sharding, write_coordinate
-from support import assert_same, error_of, geotransform, open_array, open_ours, read_all, same_crs
-from test_update import srs_of, update
+from support import assert_same, error_of, geotransform, open_array, open_ours, read_all, same_crs, srs_of
+from test_update import update
 from writing import UTM, check_consolidated, copy, document, snapshot, source
 
 SHAPE = (40, 50)

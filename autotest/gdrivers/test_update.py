@@ -6,23 +6,17 @@ import sys
 
 import numpy as np
 import pytest
-from osgeo import gdal, osr
+from osgeo import gdal
 
 import oracle
 from stores import BIG, CRC32C, GZIP, LITTLE, array_meta, group_meta, random_values, sharding, transpose
 from support import AS_NOBODY, assert_same, error_of, in_process, name_of, open_array, open_ours, raster_dtype, read_all, \
-    same_crs
+    same_crs, srs_of
 from writing import UTM, change_document, check_consolidated, chunks_of, copy, created, document, only_array, shards, source
 
 
 def update(path, array=None):
     return gdal.OpenEx(name_of(path, array), gdal.OF_RASTER | gdal.OF_UPDATE)
-
-
-def srs_of(code):
-    srs = osr.SpatialReference()
-    srs.ImportFromEPSG(code)
-    return srs
 
 
 def stat(path):

@@ -274,52 +274,6 @@ TEST(test_deflate_of_unknown_size_takes_the_memory_of_what_it_decodes)
     }
 }
 
-TEST(test_wrong_configurations_and_unknown_codecs_are_named)
-{
-    static const char *const wrong[][2] = {
-        {"gzip {'level':10}", "level"},
-        {"gzip {'level':-1}", "level"},
-        {"gzip {'level':'9'}", "level"},
-        {"zstd {'level':23}", "level"},
-        {"zstd {'level':1.5}", "level"},
-        {"blosc {'cname':'quick'}", "quick"},
-        {"blosc {'clevel':10}", "clevel"},
-        {"blosc {'shuffle':'both'}", "shuffle"},
-        {"blosc {'shuffle':1}", "shuffle"},
-        {"numcodecs.bz2 {'level':0}", "level"},
-        {"numcodecs.lzma {'format':3}", "format"},
-        {"numcodecs.crc32 {'location':'middle'}", "location"},
-        {"numcodecs.shuffle {'elementsize':0}", "elementsize"},
-        {"numcodecs.jenkins_lookup3 {'initval':-1}", "initval"},
-        {"numcodecs.jenkins_lookup3 {'prefix':[1]}", "prefix"},
-        {"numcodecs.blosc {'shuffle':3}", "shuffle"},
-        {"blosc {'typesize':0}", "typesize"},
-        {"blosc {'blocksize':-1}", "blocksize"},
-    };
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        struct zs_error err = {""};
-        const struct zs_codec *codec;
-        struct zs_form form = {.dtype = zs_dtype_of(ZS_UINT16)};
-        struct zs_stage stage;
-        const char *space = strchr(wrong[i][0], ' ');
-        char *name = zs_strndup(wrong[i][0], (size_t)(space - wrong[i][0]));
-        zs_json *configuration = json_of(space + 1);
-        if (zs_codec_find(name, &codec, &err) == ZS_OK) {
-            const enum zs_status status = zs_stage_parse(codec, configuration, &form, &stage, &err);
-            CHECK(status == ZS_INVALID || status == ZS_UNSUPPORTED);
-            CHECK_CONTAINS(err.message, wrong[i][1]);
-        }
-        CHECK_CONTAINS(err.message, name);
-        zs_json_free(configuration);
-        free(name);
-    }
-    struct zs_error err;
-    const struct zs_codec *codec;
-    CHECK(zs_codec_find("lzma9", &codec, &err) == ZS_UNSUPPORTED);
-    CHECK_CONTAINS(err.message, "\"lzma9\"");
-    CHECK(zs_codec_find("", &codec, &err) == ZS_UNSUPPORTED);
-}
-
 /* Of "123456789", by zlib, numcodecs and the authors' own programs. */
 TEST(test_checksums_of_known_bytes)
 {

@@ -308,14 +308,6 @@ TEST(test_perspectives_and_oblique_mercators)
     }
 }
 
-TEST(test_kilometres_beside_a_crs_in_metres)
-{
-    struct zs_georef g =
-        read_axes("{'spatial_ref':'EPSG:3411'}", 0, 12.5, "{'units':'km'}", "{'units':'kilometers'}");
-    check_transform("a", &g, (double[]){-6250, 12500, 0, 6250, 0, -12500});
-    zs_georef_clear(&g);
-}
-
 TEST(test_longitudes_across_the_antimeridian_are_a_line)
 {
     static const double lon[6] = {178, 179, 180, -179, -178, -177};
