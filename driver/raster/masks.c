@@ -166,13 +166,10 @@ static enum zs_status find_in_group(struct zs_hierarchy *hierarchy, const struct
     *mask = (struct zs_mask){0};
     if (node->array == NULL || node->array->ndim < 2 || node->path[0] == '\0')
         return ZS_OK;
-    struct zs_mask found = {0};
     char *group = zs_path_parent(node->path);
     ZS_TRY_MEMORY(group, err);
-    const enum zs_status status = find(hierarchy, group, node, axes, &found, err);
+    const enum zs_status status = find(hierarchy, group, node, axes, mask, err);
     free(group);
-    if (status == ZS_OK && found.node != NULL)
-        *mask = found;
     return status;
 }
 

@@ -428,9 +428,13 @@ std::unique_ptr<ShardedZarrDataset> NewRaster::OpenArray(size_t number) const
         return nullptr;
     options.threads = m_options.threads;
     options.fsync = m_options.fsync;
+    std::shared_ptr<ZSArray> array;
     if (zs_hierarchy_node_at(m_new->store->hierarchy, m_new->group.c_str(), m_arrays[number].name, &node, &err) ==
         ZS_OK)
-        ds = ShardedZarrDataset::OpenArray(m_new->store, node, options, GA_Update, &err);
+        array = ZSArray::Open(*m_new->store, node, options, &err);
+    if (array != nullptr)
+        ds = ShardedZarrDataset::Over(m_new->store, ZSBandSources(1, ZSBandSource{array, {}}), nullptr, options,
+                                      GA_Update, &err);
     if (ds == nullptr)
         zsReport(err);
     else

@@ -100,6 +100,13 @@ GDALRasterBand *ShardedZarrRasterBand::GetOverview(int i)
 
 /* ---- Where there are pixels: gdalwarp, VRTs and copies leave out what is empty ---- */
 
+bool ShardedZarrRasterBand::HasNodataBeside()
+{
+    int has = FALSE;
+    GDALPamRasterBand::GetNoDataValue(&has);
+    return has != FALSE;
+}
+
 bool ShardedZarrRasterBand::FillIsEmpty()
 {
     const struct zs_array_info info = View().Info(Source());
@@ -107,12 +114,9 @@ bool ShardedZarrRasterBand::FillIsEmpty()
         return !zs_validity_of(&Dataset().m_role.validity,
                                zsElementToDouble(info.data_type, info.item_size, info.fill_value));
     const auto &m = Properties();
-    int isElsewhere = FALSE; // in a side-car file
-    if (!m.has_nodata)
-        GDALPamRasterBand::GetNoDataValue(&isElsewhere);
     const std::vector<unsigned char> zero(info.item_size);
     const void *empty = m.has_nodata ? static_cast<const void *>(m.nodata) : zero.data();
-    return !isElsewhere && memcmp(info.fill_value, empty, info.item_size) == 0;
+    return (m.has_nodata || !HasNodataBeside()) && memcmp(info.fill_value, empty, info.item_size) == 0;
 }
 
 /* Looks up boxes of one block, or of as many blocks as makes them not too many: each costs microseconds once the

@@ -71,6 +71,7 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     /* A property from the side-car file, which goes before the store's. */
     void DropFromSideCar(unsigned property);
     bool IsInSideCar(unsigned property) const;
+    bool HasNodataBeside();
     bool IsFromStore(bool isThere, unsigned property, int *has = nullptr) const;
     template <class T> bool GetWideNodata(GDALDataType type, int *has, T &value);
     CPLErr SetNodata(const ZSNodata &value);

@@ -7,18 +7,6 @@
 
 /* ---- Opening ---- */
 
-std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::OpenArray(const std::shared_ptr<ZSStore> &store,
-                                                                  const struct zs_node *node,
-                                                                  const ZSOpenOptions &options, GDALAccess access,
-                                                                  struct zs_error *err)
-{
-    const auto opened = ZSArray::Open(*store, node, options, err);
-    if (opened == nullptr)
-        return nullptr;
-    const ZSBandSources sources(1, ZSBandSource{opened, {}});
-    return Over(store, sources, nullptr, options, access, err);
-}
-
 std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_ptr<ZSStore> &store,
                                                              const ZSBandSources &sources, const struct zs_node *group,
                                                              const ZSOpenOptions &options, GDALAccess access,
@@ -59,18 +47,13 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::OverLevel(const ZSBandSo
     if (level == nullptr)
         return nullptr;
     level->m_role.base = this;
-    level->SetUnsaved();
+    level->nPamFlags |= GPF_NOSAVE;
     return level;
 }
 
 void ShardedZarrDataset::SetMaskOf(ShardedZarrDataset &dataset)
 {
     m_role.masked = &dataset;
-    SetUnsaved();
-}
-
-void ShardedZarrDataset::SetUnsaved()
-{
     nPamFlags |= GPF_NOSAVE;
 }
 

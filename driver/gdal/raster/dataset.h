@@ -70,11 +70,8 @@ class ShardedZarrDataset : public GDALPamDataset
     ShardedZarrDataset() = default;
     ~ShardedZarrDataset() override;
 
-    /* A dataset of the array `node`, or of those that are opened, of `group` where that is not null: all as large. With
-     * `validity` it is a mask. Null, with the message in err, when they cannot be a raster. */
-    static std::unique_ptr<ShardedZarrDataset> OpenArray(const std::shared_ptr<ZSStore> &store,
-                                                         const struct zs_node *node, const ZSOpenOptions &options,
-                                                         GDALAccess access, struct zs_error *err);
+    /* A dataset of arrays that are as large as each other, of `group` where that is not null. With `validity` it is a
+     * mask. Null, with the message in err, when they cannot be a raster. */
     static std::unique_ptr<ShardedZarrDataset> Over(const std::shared_ptr<ZSStore> &store,
                                                     const ZSBandSources &sources, const struct zs_node *group,
                                                     const ZSOpenOptions &options, GDALAccess access,
@@ -83,8 +80,6 @@ class ShardedZarrDataset : public GDALPamDataset
     std::unique_ptr<ShardedZarrDataset> OverLevel(const ZSBandSources &sources, const struct zs_node *group,
                                                   GDALAccess access, struct zs_error *err);
     void SetMaskOf(ShardedZarrDataset &dataset);
-    /* Keeps the dataset from writing a side-car file. */
-    void SetUnsaved();
     /* The dataset is the one raster of the store at that path: GDAL may keep overviews beside it. */
     void LookBeside(const std::string &store);
     /* Attaches side-car metadata (statistics), for file systems where looking for them costs nothing. */

@@ -177,8 +177,6 @@ const char *zsRegistrationOf(const struct zs_georef &georef)
 /* The default domain but NETCDF_DIM_ items, which take reading coordinates. */
 void ZSItems::ReadItems()
 {
-    if (m_isRead)
-        return;
     SortItems();
     CPLStringList md = zsMergeItems(ItemsAbove().List(), m_commonItems.List());
     md = zsMergeItems(AxisItems().List(), md.List());
@@ -186,45 +184,37 @@ void ZSItems::ReadItems()
     if (registration != nullptr)
         zsSetItem(md, GDALMD_AREA_OR_POINT, registration);
     shown.Show("", md.List(), m_dataset.GDALMajorObject::GetMetadata());
-    m_isRead = true;
-}
-
-void ZSItems::ReadNetcdfItems()
-{
-    if (m_netcdfRead)
-        return;
-    shown.Show("", NetcdfItems().List(), shown.Get());
-    m_netcdfRead = true;
 }
 
 /* The arrays' domains: of those of one name, the first array's. */
 void ZSItems::ReadDomains()
 {
-    if (m_domainsRead)
-        return;
     for (size_t i = 0; i < m_view.sources.size(); i++)
         shown.Show(m_view.Properties(i).domains, m_dataset);
-    m_domainsRead = true;
 }
 
 bool ZSItems::Read(const char *domain, const char *name)
 {
+    const auto once = [this](unsigned part, const auto &read)
+    {
+        if ((m_read & part) == 0)
+            read();
+        m_read |= part; // without memory it is read again
+    };
     if (zsIsDefaultDomain(domain))
     {
-        ReadItems();
+        once(ITEMS, [&] { ReadItems(); });
         if (name == nullptr || STARTS_WITH_CI(name, "NETCDF_DIM_"))
-            ReadNetcdfItems();
+            once(NETCDF_ITEMS, [&] { shown.Show("", NetcdfItems().List(), shown.Get()); });
     }
     else if (EQUAL(domain, "IMAGE_STRUCTURE"))
-        ReadStructure();
+        once(STRUCTURE, [&] { ReadStructure(); });
     else if (EQUAL(domain, "GEOLOCATION"))
-    {
-        if (!m_geolocationRead)
+        once(GEOLOCATION, [&] {
             shown.Show(domain, m_dataset.georef.Geolocation().List(), m_dataset.GDALMajorObject::GetMetadata(domain));
-        m_geolocationRead = true;
-    }
+        });
     else if (zsIsStoredDomain(domain))
-        ReadDomains();
+        once(DOMAINS, [&] { ReadDomains(); });
     else
         return false;
     return true;
@@ -243,8 +233,6 @@ static std::string shardShape(const struct zs_array_info &info)
  * have. Of the array as it is. */
 void ZSItems::ReadStructure()
 {
-    if (m_structureRead)
-        return;
     CPLStringList md;
     const struct zs_array_info info = m_view.Info(0);
     const struct zs_slices &slices = m_view.Slices(0);
@@ -268,7 +256,6 @@ void ZSItems::ReadStructure()
     if (!shard.empty())
         md.SetNameValue("SHARD_SHAPE", shard.c_str());
     shown.Show("IMAGE_STRUCTURE", md.List(), m_dataset.GDALMajorObject::GetMetadata("IMAGE_STRUCTURE"));
-    m_structureRead = true;
 }
 
 /* ---- Writing ---- */
@@ -382,7 +369,7 @@ enum zs_status ZSItems::Flush(struct zs_error *err)
     const bool isPending = std::exchange(m_isPending, false), areDomains = std::exchange(m_domainsChanged, false);
     if (!isPending)
         return ZS_OK;
-    ReadItems();
+    static_cast<void>(Read("", ""));
     ZS_TRY(m_view.IsGroup() ? WriteItemsOfGroup(err) : WriteItemsOfArray(err));
     if (m_view.IsGroup() && !areDomains)
         return ZS_OK;

@@ -211,23 +211,17 @@ bool ZSMasks::IsOne()
 
 bool ShardedZarrRasterBand::HasCellMask()
 {
-    int isElsewhere = FALSE; // in a side-car file
-    if (!Dataset().m_view.IsHealpix() || Properties().has_nodata)
-        return false;
-    GDALPamRasterBand::GetNoDataValue(&isElsewhere);
-    return !isElsewhere;
+    return Dataset().m_view.IsHealpix() && !Properties().has_nodata && !HasNodataBeside();
 }
 
 /* Whether GDAL has a mask of another kind: nodata, alpha. */
 bool ShardedZarrRasterBand::IsMaskedOtherwise()
 {
     auto &ds = Dataset();
-    int has = FALSE;
-    if (!Properties().has_nodata)
-        GDALPamRasterBand::GetNoDataValue(&has);
     // An integer fill value that is not declared as nodata is a value like others.
-    else
-        has = !GDALDataTypeIsInteger(eDataType) || zs_declares_nodata(ds.m_view.Array(Source()).node);
+    const bool has = Properties().has_nodata ? !GDALDataTypeIsInteger(eDataType) ||
+                                                   zs_declares_nodata(ds.m_view.Array(Source()).node)
+                                             : HasNodataBeside();
     return has || ds.GetMetadataItem("NODATA_VALUES") != nullptr ||
            ((ds.nBands == 2 || ds.nBands == 4) &&
             ds.GetRasterBand(ds.nBands)->GetColorInterpretation() == GCI_AlphaBand);

@@ -11,12 +11,6 @@ extern "C"
 #include "raster/overviews.h"
 }
 
-ZSOverviews::ZSOverviews(ShardedZarrDataset &dataset, ZSView &view) : m_dataset(dataset), m_view(view)
-{
-}
-
-ZSOverviews::~ZSOverviews() = default;
-
 /* ---- Finding ---- */
 
 /* Opens the levels of an array, once for all clones. */
@@ -146,11 +140,6 @@ CPLErr ZSOverviews::FlushPixels(bool atClosing)
     return result;
 }
 
-void ZSOverviews::Close()
-{
-    m_levels.clear();
-}
-
 /* ---- Making ---- */
 
 /* Whether a level may be made from the one before: means of means are means (of whole pixels), but the nearest of the
@@ -218,7 +207,6 @@ CPLErr ZSOverviews::MakeOfEach(const char *resampling, const std::vector<int> &f
         auto one = ShardedZarrDataset::Over(m_view.store, sources, nullptr, m_view.options, GA_Update, &err);
         if (one == nullptr)
             return zsReport(err);
-        one->SetUnsaved();
         const ZSScaledProgress scaled(static_cast<double>(i) / n, static_cast<double>(i + 1) / n, progress,
                                       progressData);
         if (one->overviews.Make(resampling, factors, GDALScaledProgress, scaled.Part(), options) != CE_None)

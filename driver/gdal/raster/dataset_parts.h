@@ -138,15 +138,14 @@ class ZSItems
 {
     ShardedZarrDataset &m_dataset;
     ZSView &m_view;
-    bool m_isRead = false, m_netcdfRead = false, m_domainsRead = false, m_structureRead = false,
-         m_geolocationRead = false;
+    static constexpr unsigned ITEMS = 1, NETCDF_ITEMS = 2, STRUCTURE = 4, GEOLOCATION = 8, DOMAINS = 16;
+    unsigned m_read = 0; /* of these */
     std::vector<CPLStringList> m_ownItems; /* of each array */
     CPLStringList m_commonItems;
     bool m_isPending = false, m_domainsChanged = false;
 
     void SortItems();
     void ReadItems();
-    void ReadNetcdfItems();
     void ReadDomains();
     void ReadStructure();
     void AddFixedPosition(CPLStringList &md, size_t source, int dim);
@@ -178,7 +177,7 @@ class ZSItems
     /* After the array was replaced. */
     void ForgetStructure()
     {
-        m_structureRead = false;
+        m_read &= ~STRUCTURE;
     }
 
     /* Items of an array that its bands show in a group's dataset. The dataset itself shows the items that all arrays
@@ -277,14 +276,14 @@ class ZSOverviews
     struct Level
     {
         int factor;
-        std::unique_ptr<ShardedZarrDataset> dataset;
+        std::shared_ptr<ShardedZarrDataset> dataset;
     };
 
   private:
     ShardedZarrDataset &m_dataset;
     ZSView &m_view;
     bool m_isFound = false;
-    std::vector<std::unique_ptr<ShardedZarrDataset>> m_levels; /* of the store */
+    std::vector<std::shared_ptr<ShardedZarrDataset>> m_levels; /* of the store */
     ZSOwned<struct zs_overviews> m_made{nullptr, zs_overviews_free}; /* outlives the levels that are being made: */
     std::vector<Level> m_begun; /* by ascending factors; none where they get no content */
 
@@ -295,10 +294,9 @@ class ZSOverviews
   public:
     size_t filled = 0; /* how many levels that were begun have their pixels, from the first on */
 
-    ZSOverviews(ShardedZarrDataset &dataset, ZSView &view);
-    ~ZSOverviews();
-    ZSOverviews(const ZSOverviews &) = delete;
-    ZSOverviews &operator=(const ZSOverviews &) = delete;
+    ZSOverviews(ShardedZarrDataset &dataset, ZSView &view) : m_dataset(dataset), m_view(view)
+    {
+    }
 
     int Count();
     GDALRasterBand *Get(int band, int i);
@@ -318,7 +316,10 @@ class ZSOverviews
     CPLErr Remove();
 
     CPLErr FlushPixels(bool atClosing);
-    void Close();
+    void Close()
+    {
+        m_levels.clear();
+    }
 };
 
 /* Fills a band of a level by resampling that of `from`, which is larger: where anything is stored (dataset_levels.cpp).
