@@ -31,7 +31,7 @@ array 5131
 shard 1733
 icechunk 1665
 codec 4417
-zarr 6822
+zarr 6804
 store 5183
 base 1736
 END

@@ -65,31 +65,31 @@ static enum zs_status edges_add(struct zs_edges **edges, uint64_t edge, uint64_t
     return ZS_OK;
 }
 
-uint64_t zs_edges_find(const struct zs_edges *edges, uint64_t index)
+/* The run that holds an element, or the chunk of a number. */
+static const struct zs_edge_run *find_run(const struct zs_edges *edges, uint64_t at, bool is_number)
 {
-    size_t low = 0, high = edges->run_count; /* the run is in [low, high) */
+    size_t low = 0, high = edges->run_count; /* it is in [low, high) */
     while (high - low > 1) {
         const size_t middle = low + (high - low) / 2;
-        if (edges->runs[middle].start <= index)
+        if ((is_number ? edges->runs[middle].first : edges->runs[middle].start) <= at)
             low = middle;
         else
             high = middle;
     }
-    return edges->runs[low].first + (index - edges->runs[low].start) / edges->runs[low].edge;
+    return &edges->runs[low];
+}
+
+uint64_t zs_edges_find(const struct zs_edges *edges, uint64_t index)
+{
+    const struct zs_edge_run *run = find_run(edges, index, false);
+    return run->first + (index - run->start) / run->edge;
 }
 
 void zs_edges_span(const struct zs_edges *edges, uint64_t at, uint64_t *start, uint64_t *length)
 {
-    size_t low = 0, high = edges->run_count;
-    while (high - low > 1) {
-        const size_t middle = low + (high - low) / 2;
-        if (edges->runs[middle].first <= at)
-            low = middle;
-        else
-            high = middle;
-    }
-    *start = edges->runs[low].start + (at - edges->runs[low].first) * edges->runs[low].edge;
-    *length = edges->runs[low].edge;
+    const struct zs_edge_run *run = find_run(edges, at, true);
+    *start = run->start + (at - run->first) * run->edge;
+    *length = run->edge;
 }
 
 uint64_t zs_chunk_count(const struct zs_array_meta *meta, int dim)

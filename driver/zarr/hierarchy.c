@@ -118,10 +118,17 @@ static bool is_implicit_group(struct zs_hierarchy *hierarchy, const char *path)
     return is_group;
 }
 
-static enum zs_status answer(const struct zs_hierarchy_entry *entry, const struct zs_node **node, struct zs_error *err)
+enum zs_status zs_hierarchy_fail_absent(const struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
+{
+    return zs_fail(err, ZS_NOT_FOUND, "%s: there is no array or group \"%s\"", hierarchy->store->root, path);
+}
+
+static enum zs_status answer(const struct zs_hierarchy *hierarchy, const struct zs_hierarchy_entry *entry,
+                             const struct zs_node **node, struct zs_error *err)
 {
     if (entry->node == NULL)
-        return zs_fail(err, entry->status, "%s", entry->message);
+        return entry->status == ZS_NOT_FOUND ? zs_hierarchy_fail_absent(hierarchy, entry->path, err)
+                                             : zs_fail(err, entry->status, "%s", entry->message);
     *node = entry->node;
     return ZS_OK;
 }
@@ -135,24 +142,7 @@ static enum zs_status ask(struct zs_hierarchy *hierarchy, const char *path, bool
         return status;
     if (guess_groups && is_implicit_group(hierarchy, path))
         return zs_node_create_implicit(path, node, err);
-    return zs_fail(err, ZS_NOT_FOUND, "%s: there is no array or group \"%s\"", hierarchy->store->root, path);
-}
-
-/* Fails for a path that consolidated metadata do not list, and names a node of that name in another group. */
-static enum zs_status not_listed(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
-{
-    const char *elsewhere = NULL;
-    (void)pthread_mutex_lock(&hierarchy->lock);
-    for (size_t i = 0; i < hierarchy->count && elsewhere == NULL && path[0] != '\0'; i++)
-        if (hierarchy->entries[i].node != NULL &&
-            strcmp(zs_path_name(hierarchy->entries[i].path), zs_path_name(path)) == 0)
-            elsewhere = hierarchy->entries[i].path;
-    const enum zs_status status =
-        zs_fail(err, ZS_NOT_FOUND, "%s: the consolidated metadata list no array or group \"%s\"%s%s%s",
-                hierarchy->store->root, path, elsewhere != NULL ? "; they list \"" : "",
-                elsewhere != NULL ? elsewhere : "", elsewhere != NULL ? "\"" : "");
-    (void)pthread_mutex_unlock(&hierarchy->lock);
-    return status;
+    return zs_hierarchy_fail_absent(hierarchy, path, err);
 }
 
 void zs_hierarchy_note_failure(struct zs_hierarchy *hierarchy, enum zs_status status, const char *message)
@@ -201,15 +191,16 @@ enum zs_status zs_hierarchy_find(struct zs_hierarchy *hierarchy, const char *pat
     (void)pthread_mutex_lock(&hierarchy->lock);
     const size_t i = position(hierarchy, path, &is_there);
     if (is_there)
-        status = answer(&hierarchy->entries[i], node, err);
+        status = answer(hierarchy, &hierarchy->entries[i], node, err);
     const bool is_hidden = !is_there && zs_hierarchy_hides(hierarchy, path, true);
     (void)pthread_mutex_unlock(&hierarchy->lock);
     if (is_there)
         return status;
     if (is_hidden) /* the store may still have the removed node */
-        return zs_fail(err, ZS_NOT_FOUND, "%s: there is no array or group \"%s\"", hierarchy->store->root, path);
+        return zs_hierarchy_fail_absent(hierarchy, path, err);
     if (hierarchy->is_consolidated)
-        return not_listed(hierarchy, path, err);
+        return zs_fail(err, ZS_NOT_FOUND, "%s: the consolidated metadata list no array or group \"%s\"",
+                       hierarchy->store->root, path);
 
     struct zs_error reason = {0};
     struct zs_hierarchy_entry entry = {0};
@@ -221,14 +212,14 @@ enum zs_status zs_hierarchy_find(struct zs_hierarchy *hierarchy, const char *pat
         return zs_fail(err, entry.status, "%s", reason.message);
     }
     entry.path = zs_strdup(path);
-    entry.message = entry.node == NULL ? zs_strdup(reason.message) : NULL;
+    entry.message = entry.status != ZS_OK ? zs_strdup(reason.message) : NULL;
     const struct zs_hierarchy_entry *kept = NULL;
     const bool is_named = zs_hierarchy_name_dimensions(hierarchy, entry.node);
     if (is_named && entry.path != NULL && (entry.node != NULL || entry.message != NULL)) {
         (void)pthread_mutex_lock(&hierarchy->lock);
         kept = zs_hierarchy_insert(hierarchy, entry); /* if another thread was first, its result stays */
         if (kept != NULL)
-            status = answer(kept, node, err);
+            status = answer(hierarchy, kept, node, err);
         (void)pthread_mutex_unlock(&hierarchy->lock);
     }
     if (kept == NULL) {

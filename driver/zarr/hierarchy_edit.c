@@ -40,16 +40,9 @@ enum zs_status zs_hierarchy_vacate(struct zs_hierarchy *hierarchy, struct zs_hie
 {
     if (entry->node == NULL)
         return ZS_OK;
-    char *message = zs_format("%s: there is no array or group \"%s\"", hierarchy->store->root, entry->path);
-    enum zs_status status = message != NULL ? retire(hierarchy, entry->node, err) : zs_fail_memory(err);
-    if (status != ZS_OK) {
-        free(message);
-        return status;
-    }
+    ZS_TRY(retire(hierarchy, entry->node, err));
     entry->node = NULL;
     entry->status = ZS_NOT_FOUND;
-    free(entry->message);
-    entry->message = message;
     return ZS_OK;
 }
 
@@ -117,8 +110,7 @@ static enum zs_status note(struct zs_hierarchy *hierarchy, const char *path, str
     struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, path);
     if (entry == NULL) {
         struct zs_hierarchy_entry absent = {.path = zs_strdup(path), .status = ZS_NOT_FOUND};
-        absent.message = zs_format("%s: there is no array or group \"%s\"", hierarchy->store->root, path);
-        if (absent.path == NULL || absent.message == NULL || zs_hierarchy_insert(hierarchy, absent) == NULL) {
+        if (absent.path == NULL || zs_hierarchy_insert(hierarchy, absent) == NULL) {
             zs_hierarchy_entry_free(&absent);
             return zs_fail_memory(err);
         }
@@ -247,7 +239,7 @@ enum zs_status zs_hierarchy_stored_node(struct zs_hierarchy *hierarchy, const ch
     if (status == ZS_NOT_FOUND || (status == ZS_OK && (*node)->is_implicit)) {
         status = read_stored(hierarchy, clean, &stored, err);
         if (status == ZS_OK && stored == NULL)
-            status = zs_fail(err, ZS_NOT_FOUND, "%s: there is no array or group \"%s\"", hierarchy->store->root, clean);
+            status = zs_hierarchy_fail_absent(hierarchy, clean, err);
     }
     if (stored != NULL) {
         *node = stored;

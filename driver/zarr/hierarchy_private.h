@@ -20,7 +20,7 @@ struct zs_hierarchy_entry {
     char *path;
     struct zs_node *node;  /* NULL: */
     enum zs_status status; /* ... ZS_NOT_FOUND, ZS_INVALID or ZS_UNSUPPORTED */
-    char *message;         /* ... and the error message */
+    char *message;         /* ... and the error message; NULL is allowed with ZS_NOT_FOUND */
     enum zs_change change; /* pending */
     zs_json *before;       /* EDIT: the document before the first change, without consolidated metadata; NULL: none */
 };
@@ -69,6 +69,9 @@ enum zs_status zs_hierarchy_consolidate(struct zs_hierarchy *hierarchy, struct z
 
 /* Counts a look-up or a listing that failed. */
 void zs_hierarchy_note_failure(struct zs_hierarchy *hierarchy, enum zs_status status, const char *message);
+
+/* ZS_NOT_FOUND for a path. */
+enum zs_status zs_hierarchy_fail_absent(const struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err);
 
 void zs_hierarchy_entry_free(struct zs_hierarchy_entry *entry);
 

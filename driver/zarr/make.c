@@ -104,11 +104,7 @@ enum zs_status zs_array_set_fill_value(struct zs_hierarchy *hierarchy, const str
         zs_json_free(document);
         return zs_fail_memory(err);
     }
-    struct zs_node *made;
-    ZS_TRY(make(node->path, document, &made, err));
-    ZS_TRY(zs_hierarchy_add(hierarchy, made, err));
-    *replacement = made;
-    return ZS_OK;
+    return zs_add_document(hierarchy, node->path, document, replacement, err);
 }
 
 /* A document with another shape, other names and other attributes; NULL without memory. */
