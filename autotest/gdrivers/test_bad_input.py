@@ -258,6 +258,13 @@ def test_metadata_that_is_no_json_is_an_error_with_our_prefix_and_silence_withou
     assert refused and (messages == [] or b"sharding_indexed" in text), "what may be ours may be complained about"
 
 
+def test_consolidated_metadata_of_too_many_groups_are_refused(tmp_path):
+    """Those that are implied by the names of others, too."""
+    listed = {"%d/a" % number: group_meta() for number in range(20001)}
+    oracle.write(tmp_path, group_meta(consolidated_metadata={"kind": "inline", "must_understand": False, "metadata": listed}))
+    assert "at most 20000 groups" in error_of(open_array, tmp_path)
+
+
 def test_metadata_of_200_megabytes_takes_no_memory(tmp_path):
     text = VALID[:-1] + b', "attributes": {"a": [' + b"0," * (100 * 1000 * 1000) + b"]}}"
     path = write_text(tmp_path / "large.zarr", text)

@@ -231,7 +231,7 @@ def test_a_close_that_is_killed_leaves_a_raster_with_all_its_overviews_or_none(t
     pixels = np.random.default_rng(1).integers(1, 999, (2, 600, 500)).astype("uint16")
     expected = [levels_of(copy(tmp_path / ("%d.copy" % i), source(pixels + np.uint16(i)), CHUNK_SHAPE=32, OVERVIEWS="AUTO")) for i in range(2)]
     moments = random.Random(5)
-    for kill in range(8):
+    for kill in range(0, 8, support.STEP):
         folder = tmp_path / str(kill)
         folder.mkdir()
         if replacing:

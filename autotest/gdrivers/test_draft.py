@@ -170,13 +170,6 @@ def test_draft_cube_has_dimensions_and_georeferencing(tmp_path):
     assert ds.GetRasterBand(2).GetMetadataItem("DIM_time_VALUE") == "2020-01-02T00:00:00"
 
 
-def test_a_root_array(tmp_path):
-    root = str(tmp_path / "draft")
-    write_draft(root, "", counting((9, 13)), (2, 3), (2, 2))
-    assert_same(open_ours(root), counting((9, 13)), 1)
-    assert open_ours(root).GetFileList() == [root + "/zarr.json"]
-
-
 def test_a_chunk_that_is_damaged_is_an_error_and_an_absent_one_is_fill(tmp_path):
     root = a_store(tmp_path, fill_value=7)
     shard = root + "/data/root/a/c0/0"

@@ -259,13 +259,6 @@ def layout_of(path, shape, dtype="float32", options=(), dataset_options=()):
     return sizes, [int(n) for n in shard.split(",")] if shard else None
 
 
-@pytest.mark.parametrize("shape, chunk, shard", [
-    ((1000, 512, 512), [1, 512, 512], [64, 512, 512]), ((3, 4000, 5000), [1, 512, 512], [1, 4096, 4096]), ((100000,), [100000], [100000]),
-    ((10**9,), [2**18], [2**24]), ((4000, 10, 20), [81, 10, 20], [4050, 10, 20]), ((), [], None), ((7, 8), [7, 8], [7, 8])])
-def test_usual_layouts(tmp_path, shape, chunk, shard):
-    assert layout_of(tmp_path / "a.zarr", shape) == (chunk, shard)
-
-
 def test_options_for_all_arrays_apply_where_they_fit(tmp_path):
     options = ["CHUNK_SHAPE=4,16,16", "SHARD_SHAPE=8,32,32", "COMPRESS=GZIP", "BITROUND=9"]
     assert layout_of(tmp_path / "a.zarr", (10, 100, 100), dataset_options=options) == ([4, 16, 16], [8, 32, 32])

@@ -63,28 +63,6 @@ static enum zs_status read_at(struct open_array *o, uint64_t start, uint64_t cou
     return zs_array_read(o->array, &start, &count, out, err);
 }
 
-TEST(test_a_shard_replaced_between_index_and_data_is_read_anew)
-{
-    struct zs_error err = {""};
-    struct open_array o;
-    char out[17];
-    open_with(&o, "['bytes']", "");
-    struct zs_buffer b = shard_with(4, 4, 'a', 0);
-    publish(&o, &b);
-    CHECK(read_at(&o, 0, 4, out, &err) == ZS_OK);
-    CHECK_EQ_STR(out, "aaaa");
-    b = shard_with(4, 4, 'A', 100); /* elsewhere in the object */
-    publish(&o, &b);
-    zs_cache_clear(o.array->objects); /* as when many others were read */
-    CHECK(read_at(&o, 4, 12, out, &err) == ZS_OK);
-    CHECK_EQ_STR(out, "BBBBCCCCDDDD");
-    CHECK(zs_store_remove(o.memory, "a/c/0", &err) == ZS_OK);
-    zs_cache_clear(o.array->objects);
-    CHECK(read_at(&o, 4, 12, out, &err) == ZS_OK);
-    CHECK_EQ_STR(out, "\7\7\7\7\7\7\7\7\7\7\7\7");
-    close_array(&o);
-}
-
 TEST(test_a_read_that_finds_the_shard_replaced_is_tried_again_a_few_times)
 {
     for (int times = 0; times < 13; times++) {

@@ -287,32 +287,6 @@ TEST(test_empty_consolidated_metadata_are_ignored)
     }
 }
 
-static char *many_groups(int n)
-{
-    char *text = malloc((size_t)n * 80 + 200);
-    char *p =
-        text +
-        sprintf(
-            text,
-            "{\"zarr_format\":3,\"node_type\":\"group\",\"consolidated_metadata\":{\"kind\":\"inline\",\"metadata\":{");
-    for (int i = 0; i < n; i++)
-        p += sprintf(p, "%s\"%d/a\":" GROUP, i > 0 ? "," : "", i);
-    strcpy(p, "}}}");
-    return text;
-}
-
-TEST(test_implicit_groups_of_consolidated_metadata_are_limited)
-{
-    char *text = many_groups(ZS_HIERARCHY_MAX_NODES + 1);
-    struct counting c = STORE("zarr.json", text);
-    struct zs_hierarchy *h = NULL;
-    struct zs_error err = {0};
-    free(text);
-    CHECK(zs_hierarchy_open(&c.base, true, &h, &err) == ZS_INVALID && h == NULL);
-    CHECK_CONTAINS(err.message, "at most 20000 groups");
-    close_all(NULL, &c);
-}
-
 TEST(test_the_walk_is_limited)
 {
     struct counting c = STORE("zarr.json", GROUP);

@@ -6,11 +6,6 @@
 #include "zarr/document.h"
 
 static const struct zs_axes yx = {1, 0};
-static const char group[] = "{\"zarr_format\":3,\"node_type\":\"group\"}";
-static const char text_array[] = "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[4],\"data_type\":\"string\","
-                                 "\"fill_value\":\"\",\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk"
-                                 "_shape\":[4]}},\"chunk_key_encoding\":\"default\",\"codecs\":[\"vlen-utf8\"]}";
-
 static bool is_there(struct zs_store *store, const char *key)
 {
     struct zs_error err;
@@ -136,32 +131,6 @@ static bool lists(struct zs_store *store, const char *path)
 }
 
 /* ---- Removing ---- */
-
-TEST(test_removing_levels_keeps_unrelated_objects)
-{
-    static const struct {
-        const char *key, *text;
-    } strangers[] = {{"ovr_2x/theirs/zarr.json", group},
-                     {"ovr_2x/text/zarr.json", text_array},
-                     {"ovr_2x/deep/er/zarr.json", group},
-                     {"ovr_2x/notes.txt", "mine"}};
-    for (size_t i = 0; i < 2 * sizeof strangers / sizeof strangers[0]; i++) {
-        struct geo_store s = {0};
-        struct zs_error err = {""};
-        const char *key = strangers[i / 2].key;
-        put_base(&s, i % 2 == 1);
-        CHECK_OK(build(s.store, 1, &err), &err);
-        put(&s, key, strangers[i / 2].text, strlen(strangers[i / 2].text));
-        CHECK_OK(clean(s.store, &err), &err);
-        CHECK(is_there(s.store, key) && is_there(s.store, "ovr_2x/zarr.json") && lists(s.store, "ovr_2x"));
-        CHECK(!is_there(s.store, "ovr_2x/a/zarr.json") && !is_there(s.store, "ovr_2x/a/c/0/0") &&
-              !lists(s.store, "ovr_2x/a"));
-        CHECK(is_there(s.store, "ovr_2x/x_2x/zarr.json")); /* theirs may use it */
-        CHECK(check_levels(s.store, true, (uint8_t[31]){0}) == 0);
-        CHECK(is_there(s.store, "a/zarr.json") && is_there(s.store, "x/zarr.json") && is_there(s.store, "x/c/0"));
-        close_store(&s);
-    }
-}
 
 TEST(test_removing_that_is_killed_leaves_no_level_or_a_whole_one)
 {

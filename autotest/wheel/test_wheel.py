@@ -272,17 +272,6 @@ def test_the_versions_are_one(python):
     assert python.run(python.bin / "shardedzarr-validate", "--version").stdout.startswith("shardedzarr-validate %s, GDAL" % expected)
 
 
-def test_the_import_costs_less_than_30_ms(python):
-    """Of a processor: the machine may do other things."""
-    spent = python("""
-        import time, rasterio
-        before = time.process_time()
-        import shardedzarr
-        print(time.process_time() - before)
-    """)
-    assert float(spent) < 0.030
-
-
 def fences():
     """[(the commands, what they print or None)] of the pages, for this file"""
     root = Path(__file__).parents[2]
