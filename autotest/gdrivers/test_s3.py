@@ -222,8 +222,7 @@ def test_an_upload_that_fails_among_others_is_an_error_and_leaves_nothing(s3, re
     s3.gather(4, puts_shards)
     s3.refuse = lambda method, key: method == "PUT" and key == "bucket/a.zarr" + refused
     message = error_of(made, noise(1, 1000, 1000), OVERVIEWS="2").split("\nMay be caused by: ")[0]
-    assert message.endswith("/vsis3/bucket/a.zarr%s: writing failed: AccessDenied: Nobody & nothing may do this" % refused)
-    assert message.count("/vsis3/") == 1
+    assert "/vsis3/bucket/a.zarr%s: writing failed: " % refused in message and "CPL_DEBUG=ON" in message
     assert s3.objects == {}
 
 

@@ -116,23 +116,17 @@ static inline enum zs_status fault_create(struct zs_store *store, const char *ke
     return ZS_OK;
 }
 
-static inline enum zs_status fault_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err)
-{
-    struct zs_writer *inner = ((struct fault_writer *)writer)->inner;
-    if (!fault_now(writer->store, FAULT_WRITE, err))
-        return zs_writer_write(inner, data, n, err);
-    struct zs_error ignored;
-    if (((struct fault_store *)writer->store)->half_written)
-        CHECK(zs_writer_write(inner, data, n / 2, &ignored) == ZS_OK);
-    return ZS_IO;
-}
-
-static inline enum zs_status fault_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
+static inline enum zs_status fault_write(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
                                          struct zs_error *err)
 {
-    return fault_now(writer->store, FAULT_PATCH, err)
-               ? ZS_IO
-               : zs_writer_patch(((struct fault_writer *)writer)->inner, offset, data, n, err);
+    struct zs_writer *inner = ((struct fault_writer *)writer)->inner;
+    const bool is_patch = offset < writer->size;
+    if (!fault_now(writer->store, is_patch ? FAULT_PATCH : FAULT_WRITE, err))
+        return is_patch ? zs_writer_patch(inner, offset, data, n, err) : zs_writer_write(inner, data, n, err);
+    struct zs_error ignored;
+    if (!is_patch && ((struct fault_store *)writer->store)->half_written)
+        CHECK(zs_writer_write(inner, data, n / 2, &ignored) == ZS_OK);
+    return ZS_IO;
 }
 
 static inline enum zs_status fault_read_back(struct zs_writer *writer, uint64_t offset, size_t n, void *data,
@@ -153,13 +147,11 @@ static inline enum zs_status fault_commit(struct zs_writer *writer, struct zs_er
 {
     struct fault_writer *w = (struct fault_writer *)writer;
     const bool fails = fault_now(writer->store, FAULT_COMMIT, err);
-    if (fails && !((struct fault_store *)writer->store)->has_committed) {
-        fault_abort(writer);
+    if (fails && !((struct fault_store *)writer->store)->has_committed)
         return ZS_IO;
-    }
     struct zs_error ignored;
     const enum zs_status status = zs_writer_commit(w->inner, fails ? &ignored : err);
-    free(w);
+    w->inner = NULL;
     return fails ? ZS_IO : status;
 }
 
@@ -257,7 +249,6 @@ static inline void fault_store_init(struct fault_store *s, struct zs_store *inne
     static char root[] = "fault";
     static const struct zs_writing_ops writing = {.create = fault_create,
                                                   .write = fault_write,
-                                                  .patch = fault_patch,
                                                   .read_back = fault_read_back,
                                                   .commit = fault_commit,
                                                   .abort = fault_abort,

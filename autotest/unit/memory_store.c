@@ -142,11 +142,6 @@ static enum zs_status memory_create(struct zs_store *store, const char *key, str
     return ZS_OK;
 }
 
-static enum zs_status memory_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err)
-{
-    return zs_buffer_append(&((struct memory_writer *)writer)->bytes, data, n, err);
-}
-
 /* Bytes written before, or NULL with a message. */
 static unsigned char *written(struct zs_writer *writer, uint64_t offset, size_t n, struct zs_error *err)
 {
@@ -158,9 +153,12 @@ static unsigned char *written(struct zs_writer *writer, uint64_t offset, size_t 
     return NULL;
 }
 
-static enum zs_status memory_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
+static enum zs_status memory_write(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
                                    struct zs_error *err)
 {
+    struct zs_buffer *all = &((struct memory_writer *)writer)->bytes;
+    if (offset == all->size)
+        return zs_buffer_append(all, data, n, err);
     unsigned char *bytes = written(writer, offset, n, err);
     if (bytes == NULL)
         return ZS_IO;
@@ -211,7 +209,6 @@ static enum zs_status memory_commit(struct zs_writer *writer, struct zs_error *e
         s->entries[i].blob = blob;
     }
     (void)pthread_mutex_unlock(&s->lock);
-    memory_abort(writer);
     return status;
 }
 
@@ -373,7 +370,6 @@ enum zs_status zs_store_open_memory(struct zs_store **store, struct zs_error *er
 {
     static const struct zs_writing_ops writing = {.create = memory_create,
                                                   .write = memory_write,
-                                                  .patch = memory_patch,
                                                   .read_back = memory_read_back,
                                                   .commit = memory_commit,
                                                   .abort = memory_abort,

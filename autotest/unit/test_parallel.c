@@ -93,15 +93,8 @@ static void *capture(void)
 
 static void enter(void *context)
 {
-    setting = *(int *)context;
-    atomic_fetch_add(&entered, 1);
-}
-
-static void leave(void *context)
-{
-    (void)context;
-    setting = 0;
-    atomic_fetch_add(&left, 1);
+    setting = context != NULL ? *(int *)context : 0;
+    atomic_fetch_add(context != NULL ? &entered : &left, 1);
 }
 
 static void release(void *context)
@@ -120,7 +113,7 @@ static enum zs_status look_at_setting(void *ctx, size_t item, struct zs_error *e
 
 TEST(test_pool_threads_take_over_the_callers_thread_settings)
 {
-    const struct zs_thread_context hooks = {capture, enter, leave, release};
+    const struct zs_thread_context hooks = {capture, enter, release};
     zs_parallel_set_thread_context(&hooks);
     for (int wanted = 0; wanted < 3; wanted++) {
         setting = wanted;
@@ -130,7 +123,7 @@ TEST(test_pool_threads_take_over_the_callers_thread_settings)
     CHECK(entered > 0);
     CHECK_EQ_I64(entered, left);
     CHECK_EQ_I64(released, 2); /* none for the setting that was none */
-    const struct zs_thread_context none = {NULL, NULL, NULL, NULL};
+    const struct zs_thread_context none = {NULL, NULL, NULL};
     zs_parallel_set_thread_context(&none);
 }
 
@@ -149,7 +142,7 @@ static enum zs_status beside(void *ctx, size_t item, struct zs_error *err)
 
 TEST(test_background_work_is_awaited_and_its_error_returned)
 {
-    const struct zs_thread_context hooks = {capture, enter, leave, release};
+    const struct zs_thread_context hooks = {capture, enter, release};
     zs_parallel_set_thread_context(&hooks);
     setting = 5;
     const int released_before = released;
@@ -164,6 +157,6 @@ TEST(test_background_work_is_awaited_and_its_error_returned)
     CHECK(zs_async_wait(zs_async_start(beside, &bad), NULL) == ZS_IO);
     CHECK(zs_async_wait(NULL, &err) == ZS_OK);
     CHECK_EQ_I64(released - released_before, 3);
-    const struct zs_thread_context none = {NULL, NULL, NULL, NULL};
+    const struct zs_thread_context none = {NULL, NULL, NULL};
     zs_parallel_set_thread_context(&none);
 }

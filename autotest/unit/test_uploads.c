@@ -42,7 +42,7 @@ TEST(test_objects_whose_uploads_fail_are_removed_side_by_side)
         if (!CHECK(zs_store_open_memory(&store, &err) == ZS_OK))
             return;
         struct zs_writing_ops writing = *store->ops->writing;
-        writing.send = send_and_fail;
+        writing.commit = send_and_fail;
         struct zs_store_ops ops = *store->ops;
         ops.writing = &writing;
         store->ops = &ops;

@@ -100,7 +100,7 @@ static void *pool_thread(void *unused)
             hooks.enter(job->context);
         job_run(job);
         if (job->context != NULL)
-            hooks.leave(job->context);
+            hooks.enter(NULL);
         pthread_mutex_lock(&zs_locks[ZS_LOCK_POOL]);
         if (--job->active == 0)
             pthread_cond_signal(&job->left);
@@ -197,7 +197,7 @@ static void *async_run(void *arg)
         a->hooks.enter(a->context);
     a->status = a->fn(a->ctx, 0, &a->err);
     if (a->context != NULL)
-        a->hooks.leave(a->context);
+        a->hooks.enter(NULL);
     return NULL;
 }
 

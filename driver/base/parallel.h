@@ -25,12 +25,12 @@ enum zs_status zs_async_wait(struct zs_async *async, struct zs_error *err);
 int zs_cpu_count(void);
 
 /* Per-thread settings that pool threads must take over from the thread that asked (GDAL's thread-local configuration
- * options: rasterio keeps credentials there). The room that has such settings installs the three hooks once; all are
- * called without locks held. */
+ * options: rasterio keeps credentials there). The room that has such settings installs the hooks once; all are called
+ * without locks held. */
 struct zs_thread_context {
     void *(*capture)(void);       /* in the asking thread; NULL when there is nothing to hand over */
-    void (*enter)(void *context); /* in a pool thread before its first item; not called for NULL */
-    void (*leave)(void *context); /* in the same thread after its last item */
+    void (*enter)(void *context); /* in a pool thread before its first item, and with NULL after its last one; not called
+                                     where there is nothing */
     void (*release)(void *context);
 };
 void zs_parallel_set_thread_context(const struct zs_thread_context *hooks);

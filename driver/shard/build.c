@@ -269,7 +269,7 @@ static enum zs_status expect_stored(const struct zs_shard_writer *writer, struct
         return ZS_OK;
     const char *etag =
         zs_store_expected(writer->store, writer->object != NULL ? zs_object_etag(writer->object) : "");
-    return etag != NULL ? zs_writer_expect(*out, writer->store, etag, err) : ZS_OK;
+    return etag != NULL ? zs_writer_expect(*out, etag, err) : ZS_OK;
 }
 
 /* Replaces the object by one that is built from all chunks, or removes it when none of them has bytes. A removal cannot

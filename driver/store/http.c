@@ -240,10 +240,28 @@ static bool parse_content_range(const char *text, struct answer *a)
     return *text == '*' || parse_u64(&text, &a->total);
 }
 
+/* The text of the first element of that name, for free(); NULL without one. */
+static char *xml_text(const char *xml, const char *name)
+{
+    char *open = zs_format("<%s>", name), *close = zs_format("</%s>", name), *text = NULL;
+    const char *begin = open != NULL ? strstr(xml, open) : NULL;
+    begin = begin != NULL ? begin + strlen(open) : NULL;
+    const char *end = begin != NULL && close != NULL ? strstr(begin, close) : NULL;
+    if (end != NULL)
+        text = zs_strndup(begin, (size_t)(end - begin));
+    char *plain = text != NULL ? CPLUnescapeString(text, NULL, CPLES_XML) : NULL;
+    free(text);
+    text = plain != NULL ? zs_strdup(plain) : NULL;
+    CPLFree(plain);
+    free(open);
+    free(close);
+    return text;
+}
+
 /* Adds why S3, or a server like it, refused. GDAL ends its bytes with a zero. */
 static void add_reason(struct answer *a)
 {
-    char *code = zs_vsi_xml_text(a->bytes, "Code"), *message = zs_vsi_xml_text(a->bytes, "Message");
+    char *code = xml_text(a->bytes, "Code"), *message = xml_text(a->bytes, "Message");
     const size_t used = strlen(a->found);
     a->has_reason = code != NULL;
     a->lacks_bucket = code != NULL && strcmp(code, "NoSuchBucket") == 0;
@@ -313,12 +331,11 @@ static void fetch(const char *url, const char *path, const char *session, const 
 {
     char **options = request_options(path, session, range, etag, limit);
     /* Ours have the user's headers in them; GDAL 3.6 would send those of the configuration a second time. */
-    const char *local = CPLGetThreadLocalConfigOption("GDAL_HTTP_HEADERS", NULL);
-    char *kept = local != NULL ? zs_strdup(local) : NULL;
+    struct zs_vsi_quiet q;
+    zs_vsi_quiet_begin(&q, NULL);
     CPLSetThreadLocalConfigOption("GDAL_HTTP_HEADERS", "");
     CPLHTTPResult *r = CPLHTTPFetch(url, options);
-    CPLSetThreadLocalConfigOption("GDAL_HTTP_HEADERS", kept);
-    free(kept);
+    zs_vsi_quiet_end(&q);
     CSLDestroy(options);
     a->result = r;
     if (r == NULL)

@@ -27,10 +27,9 @@
 struct local_writer {
     struct zs_writer base;
     int fd;
-    char *key, *path;
-    char *temp_path;
-    uint64_t size;
-    uint64_t sent; /* bytes that the disk was asked to write */
+    char *path;
+    char *temp_path; /* NULL: it is renamed */
+    uint64_t sent;   /* bytes that the disk was asked to write */
 };
 
 /* ---- Folders ---- */
@@ -157,7 +156,6 @@ static void writer_free(struct local_writer *w)
         close(w->fd);
         zs_files_give(1);
     }
-    free(w->key);
     free(w->path);
     free(w->temp_path);
     free(w);
@@ -166,7 +164,8 @@ static void writer_free(struct local_writer *w)
 static void local_abort(struct zs_writer *writer)
 {
     struct local_writer *w = (struct local_writer *)writer;
-    (void)unlink(w->temp_path);
+    if (w->temp_path != NULL)
+        (void)unlink(w->temp_path);
     writer_free(w);
 }
 
@@ -177,9 +176,8 @@ static enum zs_status local_create(struct zs_store *store, const char *key, stru
     ZS_TRY_MEMORY(w, err);
     w->base.store = store;
     w->fd = -1;
-    w->key = zs_strdup(key);
     w->path = zs_vsi_path(store, key);
-    enum zs_status status = w->key != NULL && w->path != NULL ? ZS_OK : zs_fail_memory(err);
+    enum zs_status status = w->path != NULL ? ZS_OK : zs_fail_memory(err);
     if (status == ZS_OK)
         status = enter_above(store, key, true, err);
     if (status == ZS_OK)
@@ -192,23 +190,17 @@ static enum zs_status local_create(struct zs_store *store, const char *key, stru
     return ZS_OK;
 }
 
-static enum zs_status local_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err)
-{
-    struct local_writer *w = (struct local_writer *)writer;
-    ZS_TRY(zs_file_write_at(w->fd, w->path, w->size, data, n, err));
-    w->size += n;
-    if (writer->store->sync != ZS_SYNC_NO && w->size - w->sent >= WRITE_BEHIND_BYTES) {
-        (void)sync_file_range(w->fd, (off_t)w->sent, (off_t)(w->size - w->sent), SYNC_FILE_RANGE_WRITE);
-        w->sent = w->size;
-    }
-    return ZS_OK;
-}
-
-static enum zs_status local_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
+static enum zs_status local_write(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
                                   struct zs_error *err)
 {
-    const struct local_writer *w = (const struct local_writer *)writer;
-    return zs_file_write_at(w->fd, w->path, offset, data, n, err);
+    struct local_writer *w = (struct local_writer *)writer;
+    const uint64_t end = offset + n;
+    ZS_TRY(zs_file_write_at(w->fd, w->path, offset, data, n, err));
+    if (writer->store->sync != ZS_SYNC_NO && end >= w->sent + WRITE_BEHIND_BYTES) {
+        (void)sync_file_range(w->fd, (off_t)w->sent, (off_t)(end - w->sent), SYNC_FILE_RANGE_WRITE);
+        w->sent = end;
+    }
+    return ZS_OK;
 }
 
 static enum zs_status local_read_back(struct zs_writer *writer, uint64_t offset, size_t n, void *data,
@@ -224,8 +216,8 @@ static enum zs_status finish_file(const struct local_writer *w, struct zs_error 
     struct stat st;
     if (fstat(w->fd, &st) != 0)
         return zs_fail(err, ZS_IO, "%s: writing failed: %s", w->path, strerror(errno));
-    if ((uint64_t)st.st_size != w->size)
-        return zs_fail(err, ZS_IO, "%s: expected %llu bytes in %s, found %lld", w->path, (unsigned long long)w->size,
+    if ((uint64_t)st.st_size != w->base.size)
+        return zs_fail(err, ZS_IO, "%s: expected %llu bytes in %s, found %lld", w->path, (unsigned long long)w->base.size,
                        w->temp_path, (long long)st.st_size);
     /* Without a sync a full disk may show as late as at close; the descriptor itself stays, since it holds the lock. */
     const bool sync_now = w->base.store->sync == ZS_SYNC_EACH;
@@ -244,7 +236,7 @@ static enum zs_status publish_file(struct local_writer *w, struct zs_error *err)
         const int reason = errno;
         set_entered(store, NULL);
         if (reason == ENOENT)
-            ZS_TRY(enter_above(store, w->key, true, err));
+            ZS_TRY(enter_above(store, w->base.key, true, err));
         if (reason != ENOENT || rename(w->temp_path, w->path) != 0)
             return zs_fail(err, zs_status_of_write(errno), "%s: cannot be renamed to %s: %s", w->temp_path, w->path,
                            strerror(reason));
@@ -260,11 +252,12 @@ static enum zs_status local_commit(struct zs_writer *writer, struct zs_error *er
     enum zs_status status = finish_file(w, err);
     if (status == ZS_OK)
         status = publish_file(w, err);
-    if (status != ZS_OK)
-        (void)unlink(w->temp_path);
-    else if (writer->store->sync == ZS_SYNC_EACH)
+    if (status == ZS_OK) {
+        free(w->temp_path);
+        w->temp_path = NULL;
+    }
+    if (status == ZS_OK && writer->store->sync == ZS_SYNC_EACH)
         status = zs_entry_sync(w->path, err);
-    writer_free(w);
     return status;
 }
 
@@ -568,7 +561,6 @@ static void local_moved(struct zs_store *store, char *path)
 const struct zs_writing_ops zs_local_writing = {
     .create = local_create,
     .write = local_write,
-    .patch = local_patch,
     .read_back = local_read_back,
     .commit = local_commit,
     .abort = local_abort,

@@ -172,9 +172,8 @@ enum zs_status zs_object_open_first(struct zs_store *store, const char *key, str
 {
     *object = NULL;
     ZS_TRY(check_key(store, key, err));
-    ZS_TRY(zs_store_open_sent(store, key, object, err));
-    if (*object == NULL)
-        ZS_TRY(store->ops->open(store, key, first, object, err));
+    zs_store_wait_commit(store, key);
+    ZS_TRY(store->ops->open(store, key, first, object, err));
     if (first->is_read || first->kind == ZS_READ_NONE)
         return ZS_OK;
     const enum zs_status status = read_first(*object, key, first, err);
@@ -290,7 +289,7 @@ enum zs_status zs_store_put_over(struct zs_store *store, const char *key, const 
     ZS_TRY(zs_store_create(store, key, &writer, err));
     enum zs_status status = zs_writer_write(writer, data, n, err);
     if (status == ZS_OK && etag != NULL)
-        status = zs_writer_expect(writer, store, etag, err);
+        status = zs_writer_expect(writer, etag, err);
     if (status == ZS_OK)
         return zs_writer_commit(writer, err);
     zs_writer_abort(writer);
@@ -319,8 +318,6 @@ enum zs_status zs_store_create(struct zs_store *store, const char *key, struct z
     struct zs_store *s;
     ZS_TRY(check_writing(store, key, &s, err));
     ZS_TRY(s->ops->writing->create(s, key, writer, err));
-    if (!s->is_remote || s->ops->writing->send == NULL)
-        return ZS_OK;
     (*writer)->reader = store;
     (*writer)->key = zs_strdup(key);
     if ((*writer)->key != NULL)
@@ -336,7 +333,7 @@ static const struct zs_writing_ops *ops_of(const struct zs_writer *writer)
 
 enum zs_status zs_writer_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err)
 {
-    const enum zs_status status = n == 0 ? ZS_OK : ops_of(writer)->write(writer, data, n, err);
+    const enum zs_status status = n == 0 ? ZS_OK : ops_of(writer)->write(writer, writer->size, data, n, err);
     writer->size += status == ZS_OK ? n : 0;
     return status;
 }
@@ -344,7 +341,7 @@ enum zs_status zs_writer_write(struct zs_writer *writer, const void *data, size_
 enum zs_status zs_writer_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
                                struct zs_error *err)
 {
-    return n == 0 ? ZS_OK : ops_of(writer)->patch(writer, offset, data, n, err);
+    return n == 0 ? ZS_OK : ops_of(writer)->write(writer, offset, data, n, err);
 }
 
 enum zs_status zs_writer_read(struct zs_writer *writer, uint64_t offset, size_t n, void *data, struct zs_error *err)
@@ -363,13 +360,12 @@ enum zs_status zs_writer_commit(struct zs_writer *writer, struct zs_error *err)
 
 enum zs_status zs_writer_try_commit(struct zs_writer *writer, bool *is_kept, struct zs_error *err)
 {
+    const bool is_sent = writer->store->is_remote && ops_of(writer)->commits_again;
     *is_kept = false;
-    if (writer->key == NULL)
-        return ops_of(writer)->commit(writer, err);
     if (zs_writer_overlaps(writer))
         return zs_writer_send_later(writer, err);
-    const enum zs_status status = zs_writer_send(writer, err);
-    *is_kept = status != ZS_OK;
+    const enum zs_status status = is_sent ? zs_writer_send(writer, err) : ops_of(writer)->commit(writer, err);
+    *is_kept = is_sent && status != ZS_OK;
     if (!*is_kept)
         zs_writer_abort(writer); /* releases what was sent */
     return status;

@@ -37,7 +37,7 @@ void zs_store_set_sync(struct zs_store *store, enum zs_sync sync);
 enum zs_status zs_store_sync(struct zs_store *store, struct zs_error *err);
 /* Makes commits to a remote store return before the object is sent: several objects are sent at once, beside the
  * caller's work, and a later commit may report the failure of an earlier one. For stores that are not read before they
- * are complete. Reading, removing and listing through this store see every committed object. Returns false when nothing
+ * are complete. Reading, removing and listing through this store wait for what they need. Returns false when nothing
  * changes: commits overlap already, or the store is not remote. */
 bool zs_store_overlap(struct zs_store *store);
 bool zs_store_overlaps(const struct zs_store *store); /* whether commits overlap now */
@@ -45,7 +45,7 @@ bool zs_store_overlaps(const struct zs_store *store); /* whether commits overlap
 bool zs_is_document(const char *key);
 /* Waits for all commits and returns the first failure. Call it before committing an object that refers to others. */
 enum zs_status zs_store_wait_commits(struct zs_store *store, struct zs_error *err);
-/* Likewise, and makes commits wait again. Close every object opened since zs_store_overlap() before. */
+/* Likewise, and makes commits wait again. */
 enum zs_status zs_store_overlap_end(struct zs_store *store, struct zs_error *err);
 /* Call it when the directory of the store was renamed to `root`. No other thread may use the store meanwhile. */
 enum zs_status zs_store_moved(struct zs_store *store, const char *root, struct zs_error *err);
@@ -173,10 +173,8 @@ const char *zs_store_expected(struct zs_store *store, const char *etag);
 const char *zs_object_etag(const struct zs_object *object);
 /* Has the commit of a writer replace the object that has this ETag, or, with "", make one where there is none.
  * Otherwise the commit is ZS_CONFLICT, and zs_writer_try_commit() keeps the writer. One that failed and left the store
- * as it was is sent again. `store` is the one that gave the writer. Does nothing in stores of which
- * zs_store_has_conditions() is false. */
-enum zs_status zs_writer_expect(struct zs_writer *writer, struct zs_store *store, const char *etag,
-                                struct zs_error *err);
+ * as it was is sent again. Does nothing in stores of which zs_store_has_conditions() is false. */
+enum zs_status zs_writer_expect(struct zs_writer *writer, const char *etag, struct zs_error *err);
 /* Whether a change that ended with ZS_CONFLICT is to be made again, over what is there by now: false after
  * ZS_MOST_CONFLICTS. *tries is 0 at first. Waits before: longer each time, a second at most, and for a random part of
  * that, so that writers that met do not meet again. */
@@ -238,17 +236,16 @@ enum zs_status zs_object_open_first(struct zs_store *store, const char *key, str
 /* What a store does that can be written to. Optional ones are NULL where there is nothing of the kind. */
 struct zs_writing_ops {
     enum zs_status (*create)(struct zs_store *s, const char *key, struct zs_writer **writer, struct zs_error *err);
-    enum zs_status (*write)(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err);
-    enum zs_status (*patch)(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
+    /* Writes at or before the end. */
+    enum zs_status (*write)(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
                             struct zs_error *err);
     enum zs_status (*read_back)(struct zs_writer *writer, uint64_t offset, size_t n, void *data, struct zs_error *err);
-    enum zs_status (*commit)(struct zs_writer *writer, struct zs_error *err);
-    void (*abort)(struct zs_writer *writer);
+    enum zs_status (*commit)(struct zs_writer *writer, struct zs_error *err); /* publishes what is written */
+    bool commits_again; /* ... of a remote store also after a failure */
+    void (*abort)(struct zs_writer *writer); /* releases the writer, and drops what is not published */
     enum zs_status (*remove)(struct zs_store *s, const char *key, struct zs_error *err);
     /* Optional: zs_store_check_access(). */
     enum zs_status (*check)(struct zs_store *s, const char *prefix, struct zs_error *err);
-    /* Optional: the commit of a remote store in two, of which `abort` is the second. */
-    enum zs_status (*send)(struct zs_writer *writer, struct zs_error *err);
     /* Optional, where is max_batch: removes up to so many objects with one request, and marks them in `gone`. */
     enum zs_status (*remove_batch)(struct zs_store *s, const char *const *keys, size_t n, bool *gone,
                                    struct zs_error *err);
@@ -325,19 +322,14 @@ struct zs_file {
 struct zs_writer {
     struct zs_store *store;
     uint64_t size;
-    /* The ETag of the object that the commit expects to replace, NULL: whatever is there; and the store that was asked
-     * for the writer: it may stand before the writer's. */
-    char *expected;
-    struct zs_store *expecting;
-    /* Of a commit that is sent: what finds out whether it arrived. NULL elsewhere. The store may stand before the
-     * writer's. */
+    /* Set by zs_store_create(): the store that was asked, which may stand before the writer's, and the key. */
     struct zs_store *reader;
     char *key;
-    bool has_answer;  /* of the last failure of its send(): its message has the server's own words */
-    bool may_be_lost; /* set by a send() that succeeded, as far as it knows */
+    char *expected; /* the ETag of the object that the commit expects to replace; NULL: whatever is there */
+    bool may_be_lost; /* set by a commit that succeeded, as far as it knows */
 };
 
-/* Sends a commit, of a writer that has a key: see zs_writer_commit() and zs_writer_expect(). It is kept. */
+/* Sends a commit to a remote store: see zs_writer_commit() and zs_writer_expect(). The writer is kept. */
 enum zs_status zs_writer_send(struct zs_writer *writer, struct zs_error *err);
 
 /* Whether the commit of a writer is sent beside the caller's work (zs_store_overlap()), and sends it so: takes it over,
@@ -345,9 +337,6 @@ enum zs_status zs_writer_send(struct zs_writer *writer, struct zs_error *err);
  * failure all later calls fail and nothing more is sent. */
 bool zs_writer_overlaps(const struct zs_writer *writer);
 enum zs_status zs_writer_send_later(struct zs_writer *writer, struct zs_error *err);
-/* Waits for the commit of a key, and frees its bytes. */
+/* Waits for the commit of a key. */
 void zs_store_wait_commit(struct zs_store *store, const char *key);
-/* Opens an object whose commit is under way or has its bytes here; leaves *object alone where there is none. */
-enum zs_status zs_store_open_sent(struct zs_store *store, const char *key, struct zs_object **object,
-                                  struct zs_error *err);
 void zs_uploads_free(struct zs_store *store); /* waits for them */

@@ -293,21 +293,35 @@ struct listing {
     const char *path;
     bool is_open;
     bool has_failed; /* it, or a page of it */
+    bool is_bad;     /* the last answer was */
+    bool prints;     /* the user asked for debug messages, too */
     struct zs_names names;
     char reason[400]; /* of a failure */
 };
 
-/* Lists once. GDAL takes the pages before one that failed for all: the answer that it could not use shows that. */
-static enum zs_status read_names(struct listing *l, struct zs_vsi_answer *answer, struct zs_error *err)
+/* Notes that an object store gave an answer that GDAL could not use: of that it says nothing but under CPL_DEBUG. */
+static void CPL_STDCALL note_bad_answer(CPLErr type, CPLErrorNum number, const char *message)
 {
-    const char *own = CPLGetThreadLocalConfigOption(IGNORED_CLASSES, NULL);
-    char *before = own != NULL ? zs_strdup(own) : NULL;
-    CPLSetThreadLocalConfigOption(IGNORED_CLASSES, "");
+    struct listing *l = CPLGetErrorHandlerUserData();
+    if (type == CE_Debug && l->prints)
+        CPLDefaultErrorHandler(type, number, message);
+    l->is_bad = l->is_bad || type == CE_Debug;
+}
+
+/* Lists once. GDAL takes the pages before one that failed for all: the answer that it could not use shows that. */
+static enum zs_status read_names(const struct zs_store *store, struct listing *l, struct zs_error *err)
+{
     enum zs_status status = ZS_OK;
+    struct zs_vsi_quiet q;
+    l->prints = CPLGetConfigOption("CPL_DEBUG", NULL) != NULL;
+    zs_vsi_quiet_begin(&q, store);
+    CPLSetThreadLocalConfigOption("CPL_DEBUG", "S3,GS,AZURE,ADLS,OSS,SWIFT"); /* and nothing else */
+    CPLSetThreadLocalConfigOption(IGNORED_CLASSES, "");
+    CPLPushErrorHandlerEx(note_bad_answer, l);
     VSIDIR *dir = VSIOpenDir(l->path, 0, NULL);
     l->is_open = dir != NULL;
     while (status == ZS_OK && dir != NULL) {
-        answer->is_bad = false; /* until here GDAL asked again, as in another region */
+        l->is_bad = false; /* until here GDAL asked again, as in another region */
         const VSIDIREntry *entry = VSIGetNextDirEntry(dir);
         if (entry == NULL)
             break;
@@ -317,11 +331,12 @@ static enum zs_status read_names(struct listing *l, struct zs_vsi_answer *answer
         const bool is_prefix = entry->bModeKnown && VSI_ISDIR(entry->nMode);
         status = zs_names_add(&l->names, zs_format(is_prefix ? "%.*s/" : "%.*s", (int)n, entry->pszName), err);
     }
-    l->has_failed = answer->is_bad || !gives_no_reason();
+    l->has_failed = l->is_bad || !gives_no_reason();
+    (void)snprintf(l->reason, sizeof l->reason, "%s", zs_vsi_reason());
     if (dir != NULL)
         VSICloseDir(dir);
-    CPLSetThreadLocalConfigOption(IGNORED_CLASSES, before);
-    free(before);
+    CPLPopErrorHandler();
+    zs_vsi_quiet_end(&q);
     return status;
 }
 
@@ -358,14 +373,8 @@ static bool is_bucket(const char *path)
 static enum zs_status list_once(const struct zs_store *store, struct listing *l, struct zs_error *err)
 {
     const struct zs_path_kind *kind = zs_vsi_kind(store);
-    struct zs_vsi_answer answer;
     VSIStatBufL st;
-    CPLErrorReset();
-    VSIErrorReset();
-    zs_vsi_answer_begin(&answer);
-    enum zs_status status = read_names(l, &answer, err);
-    (void)snprintf(l->reason, sizeof l->reason, "%s", zs_vsi_answer_reason(&answer));
-    zs_vsi_answer_end(&answer);
+    const enum zs_status status = read_names(store, l, err);
     const bool is_empty = l->names.count == 0, is_object_store = kind->speaks_http && !kind->is_archive;
     if (status != ZS_OK || (l->is_open && !l->has_failed && (!is_empty || !is_object_store || is_bucket(l->path))))
         return status;
@@ -526,10 +535,9 @@ static enum zs_status vsi_check(struct zs_store *store, const char *prefix, stru
 
 static const struct zs_writing_ops writing = {.create = zs_vsi_create,
                                               .write = zs_vsi_write,
-                                              .patch = zs_vsi_patch,
                                               .read_back = zs_vsi_read_back,
                                               .commit = zs_vsi_commit,
-                                              .send = zs_vsi_send,
+                                              .commits_again = true,
                                               .abort = zs_vsi_abort,
                                               .remove = vsi_remove,
                                               .check = vsi_check,

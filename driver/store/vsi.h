@@ -43,12 +43,12 @@ bool zs_vsi_exists(const char *path);
 
 /* ---- GDAL's errors and settings around our calls (vsi_settings.c) ---- */
 
-/* Between the two calls GDAL prints nothing; afterwards its error state is restored. `store` may be NULL where no file
- * of one is opened. */
+/* Between the two calls GDAL prints nothing; afterwards its error state and the options of this thread are as before.
+ * `store` may be NULL where no file of one is opened. */
 struct zs_vsi_quiet {
     int type, number;
     char *message;
-    bool readdir_set; /* a thread-local setting to take back */
+    char **options; /* of this thread; NULL: none */
 };
 void zs_vsi_quiet_begin(struct zs_vsi_quiet *quiet, const struct zs_store *store);
 void zs_vsi_quiet_end(struct zs_vsi_quiet *quiet);
@@ -56,21 +56,6 @@ void zs_vsi_quiet_end(struct zs_vsi_quiet *quiet);
 /* Why the last call failed, as far as GDAL reports it, without secrets (zs_text_shown()). Valid until the next calls
  * into GDAL. */
 const char *zs_vsi_reason(void);
-
-/* The answer of an object store that GDAL could not use. It says no more than that an upload failed, and of a listing
- * not even that, but prints the answer under CPL_DEBUG. Between the two calls, in one thread, the last one is kept. */
-struct zs_vsi_answer {
-    bool is_bad;        /* there was one since this was set to false */
-    char *reason;       /* "Code: Message" of its XML; NULL: none */
-    char *debug_before; /* CPL_DEBUG of this thread, which is set meanwhile */
-    bool prints;        /* the user asked for these messages, too */
-};
-void zs_vsi_answer_begin(struct zs_vsi_answer *answer);
-void zs_vsi_answer_end(struct zs_vsi_answer *answer);
-/* The text of the first element of that name, for free(); NULL without one. */
-char *zs_vsi_xml_text(const char *xml, const char *name);
-/* The answer, else zs_vsi_reason(). */
-const char *zs_vsi_answer_reason(const struct zs_vsi_answer *answer);
 
 /* From now on threads of base/parallel.h have the thread-local settings of the one that asked. */
 void zs_vsi_hand_down_settings(void);
@@ -99,10 +84,8 @@ static inline const struct zs_path_kind *zs_vsi_kind(const struct zs_store *stor
 
 /* Operations of the store's table. */
 enum zs_status zs_vsi_create(struct zs_store *store, const char *key, struct zs_writer **writer, struct zs_error *err);
-enum zs_status zs_vsi_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err);
-enum zs_status zs_vsi_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
+enum zs_status zs_vsi_write(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
                             struct zs_error *err);
 enum zs_status zs_vsi_read_back(struct zs_writer *writer, uint64_t offset, size_t n, void *data, struct zs_error *err);
 enum zs_status zs_vsi_commit(struct zs_writer *writer, struct zs_error *err);
-enum zs_status zs_vsi_send(struct zs_writer *writer, struct zs_error *err);
 void zs_vsi_abort(struct zs_writer *writer);

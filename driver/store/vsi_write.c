@@ -39,8 +39,7 @@
 
 struct vsi_writer {
     struct zs_writer base; /* with its size */
-    VSILFILE *file;
-    pthread_mutex_t lock; /* protects the position in `file`, which is read back while it is sent */
+    VSILFILE *file;  /* NULL: it is renamed */
     char *path;      /* where the object shall appear */
     char *name;      /* the same for messages */
     char *temp_path; /* what `file` writes, or where */
@@ -72,7 +71,6 @@ static void writer_free(struct vsi_writer *w)
 {
     if (w->is_local)
         zs_files_give(1);
-    pthread_mutex_destroy(&w->lock);
     free(w->path);
     free(w->name);
     free(w->temp_path);
@@ -84,7 +82,6 @@ enum zs_status zs_vsi_create(struct zs_store *store, const char *key, struct zs_
     struct vsi_writer *w = zs_calloc(1, sizeof *w);
     ZS_TRY_MEMORY(w, err);
     w->base.store = store;
-    pthread_mutex_init(&w->lock, NULL);
     w->path = zs_vsi_path(store, key);
     w->name = zs_format("%s/%s", store->root, key);
     enum zs_status status = w->path != NULL && w->name != NULL ? ZS_OK : zs_fail_memory(err);
@@ -101,26 +98,13 @@ enum zs_status zs_vsi_create(struct zs_store *store, const char *key, struct zs_
     return ZS_OK;
 }
 
-enum zs_status zs_vsi_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err)
+enum zs_status zs_vsi_write(struct zs_writer *writer, uint64_t offset, const void *data, size_t n, struct zs_error *err)
 {
     struct vsi_writer *w = (struct vsi_writer *)writer;
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, writer->store);
     enum zs_status status = ZS_OK;
-    if (VSIFWriteL(data, 1, n, w->file) != n)
-        status = zs_fail(err, ZS_IO, "%s: writing %zu bytes failed: %s", w->name, n, zs_vsi_reason());
-    zs_vsi_quiet_end(&q);
-    return status;
-}
-
-enum zs_status zs_vsi_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n, struct zs_error *err)
-{
-    struct vsi_writer *w = (struct vsi_writer *)writer;
-    struct zs_vsi_quiet q;
-    zs_vsi_quiet_begin(&q, writer->store);
-    enum zs_status status = ZS_OK;
-    if (VSIFSeekL(w->file, offset, SEEK_SET) != 0 || VSIFWriteL(data, 1, n, w->file) != n ||
-        VSIFSeekL(w->file, writer->size, SEEK_SET) != 0)
+    if (VSIFSeekL(w->file, offset, SEEK_SET) != 0 || VSIFWriteL(data, 1, n, w->file) != n)
         status = zs_fail(err, ZS_IO, "%s: writing %zu bytes at offset %llu failed: %s", w->name, n,
                          (unsigned long long)offset, zs_vsi_reason());
     zs_vsi_quiet_end(&q);
@@ -133,63 +117,36 @@ enum zs_status zs_vsi_read_back(struct zs_writer *writer, uint64_t offset, size_
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, writer->store);
     enum zs_status status = ZS_OK;
-    pthread_mutex_lock(&w->lock);
-    if (VSIFSeekL(w->file, offset, SEEK_SET) != 0 || VSIFReadL(data, 1, n, w->file) != n ||
-        VSIFSeekL(w->file, writer->size, SEEK_SET) != 0)
+    if (VSIFSeekL(w->file, offset, SEEK_SET) != 0 || VSIFReadL(data, 1, n, w->file) != n)
         status = zs_fail(err, ZS_IO, "%s: reading back %zu bytes at offset %llu failed: %s", w->temp_path, n,
                          (unsigned long long)offset, zs_vsi_reason());
-    pthread_mutex_unlock(&w->lock);
     zs_vsi_quiet_end(&q);
     return status;
 }
 
-/* Copies all bytes that were written, or fails; only reads them when `out`, and with it `answer`, is NULL. */
-static enum zs_status copy_to(struct vsi_writer *w, VSILFILE *out, const struct zs_vsi_answer *answer, void *buffer,
-                              struct zs_error *err)
+/* Copies all bytes that were written, or fails; only reads them when `out` is NULL. */
+static enum zs_status copy_to(struct vsi_writer *w, VSILFILE *out, void *buffer, struct zs_error *err)
 {
     const uint64_t size = w->base.size;
-    for (uint64_t left = size; left > 0;) {
-        const size_t part = left < COPY_BUFFER_BYTES ? (size_t)left : COPY_BUFFER_BYTES;
-        pthread_mutex_lock(&w->lock);
-        const size_t got = VSIFSeekL(w->file, size - left, SEEK_SET) == 0 ? VSIFReadL(buffer, 1, part, w->file) : 0;
-        pthread_mutex_unlock(&w->lock);
+    uint64_t left = size;
+    if (VSIFSeekL(w->file, 0, SEEK_SET) != 0)
+        return zs_fail(err, ZS_IO, "%s: %s cannot be read: %s", w->name, w->temp_path, zs_vsi_reason());
+    for (size_t part; left > 0; left -= part) {
+        part = left < COPY_BUFFER_BYTES ? (size_t)left : COPY_BUFFER_BYTES;
+        const size_t got = VSIFReadL(buffer, 1, part, w->file);
         if (got != part)
             return zs_fail(err, ZS_IO, "%s: expected %llu bytes in %s, found %llu: %s", w->name,
                            (unsigned long long)size, w->temp_path, (unsigned long long)(size - left + got),
                            zs_vsi_reason());
         if (out != NULL && VSIFWriteL(buffer, 1, part, out) != part)
-            return zs_fail(err, ZS_IO, "%s: writing failed: %s", w->name, zs_vsi_answer_reason(answer));
-        left -= part;
+            return zs_fail(err, ZS_IO, "%s: writing failed: %s", w->name, zs_vsi_reason());
     }
     return ZS_OK;
 }
 
-/* Settings of this thread for one upload, with what they were before. */
-struct upload_settings {
-    struct {
-        const char *name;
-        char *before; /* NULL: none */
-    } set[2];
-    size_t count;
-    char chunk_option[32]; /* the size of parts as an option of the file; "": none */
-};
-
-/* Sets an option of GDAL's for this thread. */
-static enum zs_status set_option(struct upload_settings *u, const char *name, const char *value, struct zs_error *err)
-{
-    const char *own = CPLGetThreadLocalConfigOption(name, NULL);
-    char *before = own != NULL ? zs_strdup(own) : NULL;
-    if (own != NULL && before == NULL)
-        return zs_fail_memory(err);
-    u->set[u->count].name = name;
-    u->set[u->count++].before = before;
-    CPLSetThreadLocalConfigOption(name, value);
-    return ZS_OK;
-}
-
-/* Makes GDAL send the object in one request: as an option of the file too, which from GDAL 3.10 on comes before what
- * is set for the path. */
-static enum zs_status begin_whole(const struct vsi_writer *w, struct upload_settings *u, struct zs_error *err)
+/* Makes GDAL send the object in one request: by an option of this thread and, in `option`, one of the file too, which
+ * from GDAL 3.10 on comes before what is set for the path. */
+static void begin_whole(const struct vsi_writer *w, char *option, size_t n)
 {
     static const char *const settings[][2] = {{"/vsis3/", "VSIS3_CHUNK_SIZE"}, {"/vsigs/", "VSIGS_CHUNK_SIZE"}};
     const bool is_conditional = w->base.expected != NULL;
@@ -199,17 +156,16 @@ static enum zs_status begin_whole(const struct vsi_writer *w, struct upload_sett
         if (strncmp(w->path, settings[i][0], strlen(settings[i][0])) != 0 || mb > most ||
             (!is_conditional && zs_vsi_option(w->path, settings[i][1]) != NULL))
             continue;
-        snprintf(u->chunk_option, sizeof u->chunk_option, "CHUNK_SIZE=%u", mb);
-        return set_option(u, settings[i][1], strchr(u->chunk_option, '=') + 1, err);
+        (void)snprintf(option, n, "CHUNK_SIZE=%u", mb);
+        CPLSetThreadLocalConfigOption(settings[i][1], strchr(option, '=') + 1);
     }
-    return ZS_OK;
 }
 
 /* The header of a PUT that expects a version; NULL without memory. */
 static char *condition_of(const struct zs_writer *writer)
 {
     const bool expects_none = writer->expected[0] == '\0';
-    if (writer->expecting->has_generations)
+    if (writer->reader->has_generations)
         return zs_format("x-goog-if-generation-match: %s", expects_none ? "0" : writer->expected);
     return expects_none ? zs_strdup("If-None-Match: *") : zs_format("If-Match: %s", writer->expected);
 }
@@ -224,99 +180,67 @@ static bool are_hidden(const char *path, const char *headers)
 
 /* Has GDAL send a condition among the user's headers. Where those that are set for a path alone hide it, the writer is
  * warned. */
-static enum zs_status begin_condition(const struct vsi_writer *w, struct upload_settings *u, struct zs_error *err)
+static enum zs_status begin_condition(const struct vsi_writer *w, struct zs_error *err)
 {
     char *condition = condition_of(&w->base);
     char *headers = condition != NULL ? zs_http_headers_with(w->path, condition) : NULL;
-    enum zs_status status = headers != NULL ? set_option(u, "GDAL_HTTP_HEADERS", headers, err) : zs_fail_memory(err);
-    if (status == ZS_OK && are_hidden(w->path, headers))
-        (void)zs_store_expected(w->base.expecting, NULL);
+    if (headers != NULL)
+        CPLSetThreadLocalConfigOption("GDAL_HTTP_HEADERS", headers);
+    if (headers != NULL && are_hidden(w->path, headers))
+        (void)zs_store_expected(w->base.reader, NULL);
+    const enum zs_status status = headers != NULL ? ZS_OK : zs_fail_memory(err);
     free(condition);
     free(headers);
     return status;
-}
-
-static enum zs_status begin_upload(const struct vsi_writer *w, struct upload_settings *u, struct zs_error *err)
-{
-    if (w->base.expected != NULL && w->base.size >> 20 < MAX_CONDITIONAL_MB)
-        ZS_TRY(begin_condition(w, u, err));
-    return begin_whole(w, u, err);
-}
-
-/* Whether GDAL may have sent the object in parts, by S3's protocol. */
-static bool may_be_in_parts(const struct vsi_writer *w, const struct upload_settings *u)
-{
-    const uint64_t most = u->chunk_option[0] != '\0' ? MAX_OLD_WHOLE_BYTES : MIN_PART_BYTES;
-    return w->base.size >= most && zs_vsi_kind(w->base.store)->sends_conditions;
-}
-
-static void end_upload(struct upload_settings *u)
-{
-    while (u->count > 0) {
-        char *before = u->set[--u->count].before;
-        CPLSetThreadLocalConfigOption(u->set[u->count].name, before);
-        free(before);
-    }
 }
 
 /* Uploads the finished file, for file systems that only know whole objects. Reads it once before: an upload cannot be
  * aborted, since closing it publishes what it has. */
 static enum zs_status upload(struct vsi_writer *w, struct zs_error *err)
 {
+    char option[32] = "";
     void *buffer = malloc(COPY_BUFFER_BYTES);
     ZS_TRY_MEMORY(buffer, err);
-    struct upload_settings settings = {0};
-    struct zs_vsi_answer answer;
-    enum zs_status status = copy_to(w, NULL, NULL, buffer, err);
-    zs_vsi_answer_begin(&answer);
-    if (status == ZS_OK)
-        status = begin_upload(w, &settings, err);
-    const char *const options[] = {settings.chunk_option[0] != '\0' ? settings.chunk_option : NULL, NULL};
+    enum zs_status status = copy_to(w, NULL, buffer, err);
+    if (status == ZS_OK && w->base.expected != NULL && w->base.size >> 20 < MAX_CONDITIONAL_MB)
+        status = begin_condition(w, err);
+    begin_whole(w, option, sizeof option);
+    const char *const options[] = {option[0] != '\0' ? option : NULL, NULL};
     VSILFILE *out = status == ZS_OK ? VSIFOpenEx2L(w->path, "wb", TRUE, (CSLConstList)options) : NULL;
     if (status == ZS_OK && out == NULL)
-        status = zs_fail(err, ZS_IO, "%s: cannot be created: %s", w->name, zs_vsi_answer_reason(&answer));
+        status = zs_fail(err, ZS_IO, "%s: cannot be created: %s", w->name, zs_vsi_reason());
     if (status == ZS_OK)
-        status = copy_to(w, out, &answer, buffer, err);
+        status = copy_to(w, out, buffer, err);
     if (out != NULL && VSIFCloseL(out) != 0 && status == ZS_OK)
-        status = zs_fail(err, ZS_IO, "%s: writing failed: %s", w->name, zs_vsi_answer_reason(&answer));
-    w->base.may_be_lost = may_be_in_parts(w, &settings);
-    end_upload(&settings);
-    w->base.has_answer = answer.reason != NULL;
-    zs_vsi_answer_end(&answer);
+        status = zs_fail(err, ZS_IO, "%s: writing failed: %s (CPL_DEBUG=ON shows the answer)", w->name, zs_vsi_reason());
+    /* by S3's protocol GDAL may have sent it in parts */
+    w->base.may_be_lost = w->base.size >= (option[0] != '\0' ? MAX_OLD_WHOLE_BYTES : MIN_PART_BYTES) &&
+                          zs_vsi_kind(w->base.store)->sends_conditions;
+    VSICurlPartialClearCache(w->path);
     free(buffer);
     return status;
 }
 
-enum zs_status zs_vsi_send(struct zs_writer *writer, struct zs_error *err)
+/* Puts a file in memory under its name. */
+static enum zs_status rename_temporary(struct vsi_writer *w, struct zs_error *err)
 {
-    struct vsi_writer *w = (struct vsi_writer *)writer;
-    struct zs_vsi_quiet q;
-    zs_vsi_quiet_begin(&q, writer->store);
-    const enum zs_status status = upload(w, err);
-    VSICurlPartialClearCache(w->path);
-    zs_vsi_quiet_end(&q);
-    return status;
+    VSILFILE *file = w->file;
+    w->file = NULL;
+    if (VSIFCloseL(file) != 0)
+        return zs_fail(err, ZS_IO, "%s: writing failed: %s", w->name, zs_vsi_reason());
+    if (VSIRename(w->temp_path, w->path) != 0)
+        return zs_fail(err, ZS_IO, "%s: cannot be renamed to %s: %s", w->temp_path, w->name, zs_vsi_reason());
+    return ZS_OK;
 }
 
 enum zs_status zs_vsi_commit(struct zs_writer *writer, struct zs_error *err)
 {
     struct vsi_writer *w = (struct vsi_writer *)writer;
-    if (!zs_vsi_kind(writer->store)->is_memory) {
-        const enum zs_status sent = zs_vsi_send(writer, err);
-        zs_vsi_abort(writer); /* releases what was sent */
-        return sent;
-    }
-    enum zs_status status = ZS_OK;
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, writer->store);
-    if (VSIFCloseL(w->file) != 0)
-        status = zs_fail(err, ZS_IO, "%s: writing failed: %s", w->name, zs_vsi_reason());
-    else if (VSIRename(w->temp_path, w->path) != 0)
-        status = zs_fail(err, ZS_IO, "%s: cannot be renamed to %s: %s", w->temp_path, w->name, zs_vsi_reason());
-    if (status != ZS_OK)
-        VSIUnlink(w->temp_path);
+    const enum zs_status status =
+        zs_vsi_kind(writer->store)->is_memory ? rename_temporary(w, err) : upload(w, err);
     zs_vsi_quiet_end(&q);
-    writer_free(w);
     return status;
 }
 
@@ -325,7 +249,8 @@ void zs_vsi_abort(struct zs_writer *writer)
     struct vsi_writer *w = (struct vsi_writer *)writer;
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, writer->store);
-    VSIFCloseL(w->file);
+    if (w->file != NULL)
+        VSIFCloseL(w->file);
     if (!w->is_local)
         VSIUnlink(w->temp_path);
     zs_vsi_quiet_end(&q);
@@ -338,17 +263,15 @@ void zs_vsi_abort(struct zs_writer *writer)
  * answer from a failure. */
 #define COMPARE_BYTES ((size_t)1 << 20)
 
-enum zs_status zs_writer_expect(struct zs_writer *writer, struct zs_store *store, const char *etag,
-                                struct zs_error *err)
+enum zs_status zs_writer_expect(struct zs_writer *writer, const char *etag, struct zs_error *err)
 {
-    if (!zs_store_has_conditions(store))
+    if (!zs_store_has_conditions(writer->reader))
         return ZS_OK;
-    zs_store_wait_commit(store, writer->key); /* this one waits for its answer, behind an older one of its key */
+    zs_store_wait_commit(writer->reader, writer->key); /* it waits for its answer, behind an older one of its key */
     char *copy = zs_strdup(etag);
     ZS_TRY_MEMORY(copy, err);
     free(writer->expected);
     writer->expected = copy;
-    writer->expecting = store;
     return ZS_OK;
 }
 
@@ -405,20 +328,6 @@ static bool has_bytes(struct zs_writer *writer, struct zs_object *object, uint64
     return is_same;
 }
 
-/* GDAL does not say why there was no answer to an upload. Where the store can be read as little, asks the server for
- * one byte, and says how that failed. */
-static void say_why(const struct zs_writer *writer, struct zs_error *err)
-{
-    char found[400];
-    struct zs_vsi_quiet q;
-    char *path = writer->has_answer ? NULL : zs_vsi_path(writer->store, writer->key);
-    zs_vsi_quiet_begin(&q, writer->store);
-    if (path != NULL && zs_http_probe(path, found, sizeof found) == ZS_HTTP_FAILED)
-        (void)zs_fail(err, ZS_IO, "%s/%s: writing failed: %s", writer->store->root, writer->key, found);
-    zs_vsi_quiet_end(&q);
-    free(path);
-}
-
 /* Opens what is under the key of a writer by now. */
 static enum zs_status open_sent(const struct zs_writer *writer, struct zs_object **object, struct zs_error *err)
 {
@@ -444,30 +353,42 @@ static enum zs_status check_arrived(struct zs_writer *writer, struct zs_error *e
                    writer->reader->root, writer->key);
 }
 
-/* Finds what the failure of a commit means by what is under its key now. *is_unchanged: the store is as it was, or
- * cannot be read; else another object is there, of whomever it is. */
+/* A message without the name of the object at its beginning. */
+static const char *reason_of(const struct zs_error *err, const char *root, const char *key)
+{
+    const char *text = err->message;
+    const size_t r = strlen(root), k = strlen(key);
+    const bool is_named = strncmp(text, root, r) == 0 && text[r] == '/' && strncmp(text + r + 1, key, k) == 0 &&
+                          strncmp(text + r + 1 + k, ": ", 2) == 0;
+    return is_named ? text + r + k + 3 : text;
+}
+
+/* Finds what the failure of a commit means by what is under its key now: nothing where another writer wrote this very
+ * object or its answer was lost, ZS_CONFLICT where it is not what was expected. *is_unchanged: the store is as it was,
+ * or cannot be read; else another object is there, of whomever it is. */
 static enum zs_status judge(struct zs_writer *writer, enum zs_status failure, bool *is_unchanged, struct zs_error *err)
 {
     const char *expected = writer->expected, *root = writer->reader->root;
     struct zs_object *now;
-    struct zs_error ignored;
-    const enum zs_status opened = open_sent(writer, &now, &ignored);
+    struct zs_error theirs;
+    const enum zs_status opened = open_sent(writer, &now, &theirs);
     *is_unchanged = opened != ZS_OK;
     if (opened == ZS_NOT_FOUND && expected != NULL && expected[0] != '\0')
         return zs_fail(err, ZS_CONFLICT, "%s/%s: another writer removed it meanwhile", root, writer->key);
-    if (opened != ZS_OK && opened != ZS_NOT_FOUND && failure == ZS_IO)
-        say_why(writer, err);
+    if (opened == ZS_IO && failure == ZS_IO) /* GDAL does not say why there was no answer to an upload */
+        return zs_fail(err, failure, "%s/%s: writing failed, and then reading: %s", root, writer->key,
+                       reason_of(&theirs, root, writer->key));
     if (opened != ZS_OK)
         return failure;
     const char *etag = zs_object_etag(now);
-    enum zs_status status = failure;
     *is_unchanged = expected != NULL && etag != NULL && strcmp(etag, expected) == 0;
-    if (!*is_unchanged && has_bytes(writer, now, 0, writer->size))
-        status = ZS_OK;
-    else if (!*is_unchanged && expected != NULL)
-        status = zs_fail(err, ZS_CONFLICT, "%s/%s: another writer replaced it meanwhile", root, writer->key);
+    const bool is_ours = !*is_unchanged && has_bytes(writer, now, 0, writer->size);
     zs_object_close(now);
-    return status;
+    if (is_ours)
+        return ZS_OK;
+    return *is_unchanged || expected == NULL
+               ? failure
+               : zs_fail(err, ZS_CONFLICT, "%s/%s: another writer replaced it meanwhile", root, writer->key);
 }
 
 /* S3 refuses a commit (409) while another one of the same object is under way, whichever wins then. GDAL does not tell
@@ -478,7 +399,7 @@ enum zs_status zs_writer_send(struct zs_writer *writer, struct zs_error *err)
     bool is_unchanged = true;
     int tries = 0;
     do {
-        status = writer->store->ops->writing->send(writer, err);
+        status = writer->store->ops->writing->commit(writer, err);
         if (status == ZS_OK && writer->may_be_lost)
             status = check_arrived(writer, err);
         if (status != ZS_OK)
@@ -513,98 +434,65 @@ const char *zs_store_expected(struct zs_store *store, const char *etag)
 
 /* ---- Several at once ----
  *
- * Between zs_store_overlap() and zs_store_overlap_end() a remote store sends objects beside the caller's work. Those
- * that are under way, and for a while those that were sent, are read from their local files. */
+ * Between zs_store_overlap() and zs_store_overlap_end() a remote store sends objects beside the caller's work. Who
+ * reads, removes or writes one again waits until it is there. */
 
 /* GDAL holds at most this much of an object in memory while it is sent. */
 #define PART_BYTES ((uint64_t)MAX_WHOLE_MB << 20)
-/* Local files of sent objects that stay open for readers. */
-#define MAX_KEPT 128
 
 struct upload {
     struct zs_uploads *all;
-    struct zs_writer *writer; /* with the key */
-    struct zs_async *async; /* valid once it is started */
-    uint64_t size, version;
-    bool is_started, is_done, is_forgotten;
-    size_t readers; /* threads that read it or wait for it; it is not freed meanwhile */
+    struct zs_writer *writer; /* with the key and the size */
+    struct zs_async *async;   /* valid once it is started */
+    bool is_started, is_done;
 };
 
 struct zs_uploads {
-    struct zs_store sent; /* whose objects are the local files */
     atomic_bool is_on;
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t done;
-    struct upload **list; /* in the order in which they were sent */
-    size_t count, capacity;
-    size_t under_way;
-    uint64_t held; /* bytes of memory for these */
-    uint64_t kept; /* bytes on disk of the others */
-    uint64_t last_version;
+    struct upload *list[ZS_MOST_UPLOADS];
+    size_t count;
     enum zs_status first; /* the first failure */
     struct zs_error err;
 };
 
-/* A sent object whose bytes are still here. */
-struct upload_object {
-    struct zs_object base;
-    struct upload *upload;
-};
-
 static uint64_t memory_of(const struct upload *u)
 {
-    return zs_min_u64(u->size, PART_BYTES);
+    return zs_min_u64(u->writer->size, PART_BYTES);
 }
 
-/* ---- The list; with the lock held ---- */
+/* ---- With the lock held ---- */
 
-/* The latest of a key. */
-static struct upload *find(const struct zs_uploads *a, const char *key)
+/* Releases what is sent. */
+static void tidy(struct zs_uploads *a)
 {
-    for (size_t i = a->count; i-- > 0;)
-        if (!a->list[i]->is_forgotten && strcmp(a->list[i]->writer->key, key) == 0)
-            return a->list[i];
-    return NULL;
-}
-
-/* Frees uploads that are sent and have no readers: the forgotten ones, and the oldest until there is room for `room`
- * bytes. The limit is that of GDAL's caches, since temporary files may lie in memory. */
-static void tidy(struct zs_uploads *a, uint64_t room)
-{
-    const uint64_t most = 4 * zs_budget();
-    for (size_t i = 0; i < a->count;) {
+    for (size_t i = a->count; i-- > 0;) {
         struct upload *u = a->list[i];
-        const bool must_go = u->is_forgotten || a->kept + room > most || a->count - a->under_way > MAX_KEPT;
-        if (!u->is_done || !u->is_started || u->readers > 0 || !must_go) {
-            i++;
+        if (!u->is_done || !u->is_started)
             continue;
-        }
         (void)zs_async_wait(u->async, NULL); /* run() has noted its result */
-        a->kept -= u->size;
-        memmove(a->list + i, a->list + i + 1, (--a->count - i) * sizeof *a->list);
-        zs_writer_abort(u->writer); /* releases the local file */
+        zs_writer_abort(u->writer);          /* releases the local file */
         free(u);
+        a->list[i] = a->list[--a->count];
     }
 }
 
-static void wait_for(struct zs_uploads *a, const struct upload *u)
+/* Whether an upload is under way, of a key or, with NULL, of any. */
+static bool is_under_way(const struct zs_uploads *a, const char *key)
 {
-    while (!u->is_done)
+    for (size_t i = 0; i < a->count; i++)
+        if (!a->list[i]->is_done && (key == NULL || strcmp(a->list[i]->writer->key, key) == 0))
+            return true;
+    return false;
+}
+
+static void wait_for(struct zs_uploads *a, const char *key)
+{
+    while (is_under_way(a, key))
         (void)pthread_cond_wait(&a->done, &a->lock);
+    tidy(a);
 }
-
-static void forget(struct zs_uploads *a, const char *key)
-{
-    struct upload *u = find(a, key);
-    if (u == NULL)
-        return;
-    u->readers++; /* another thread may tidy() while this one waits */
-    wait_for(a, u);
-    u->readers--;
-    u->is_forgotten = true;
-}
-
-/* ---- Sending ---- */
 
 /* Sends one object, in a thread of its own. */
 static enum zs_status run(void *ctx, size_t item, struct zs_error *unused)
@@ -620,10 +508,6 @@ static enum zs_status run(void *ctx, size_t item, struct zs_error *unused)
         a->first = status;
         a->err = err;
     }
-    a->under_way--;
-    a->held -= memory_of(u);
-    a->kept += u->size;
-    u->is_forgotten = u->is_forgotten || status != ZS_OK;
     u->is_done = true;
     (void)pthread_cond_broadcast(&a->done);
     (void)pthread_mutex_unlock(&a->lock);
@@ -635,19 +519,25 @@ static enum zs_status failure(const struct zs_uploads *a, struct zs_error *err)
     return a->first == ZS_OK ? ZS_OK : zs_fail(err, a->first, "%s", a->err.message);
 }
 
-/* Waits until there is room for an upload, and puts it into the list. */
+/* Whether another upload has a place in the list, and memory. */
+static bool has_room(const struct zs_uploads *a, const struct upload *u)
+{
+    uint64_t held = memory_of(u);
+    for (size_t i = 0; i < a->count; i++)
+        held += memory_of(a->list[i]);
+    return a->count == 0 || (a->count < ZS_MOST_UPLOADS && held <= zs_budget());
+}
+
+/* Waits until there is room for an upload and none of its key is under way, and puts it into the list. */
 static enum zs_status enter(struct zs_uploads *a, struct upload *u, struct zs_error *err)
 {
-    forget(a, u->writer->key);
-    while (a->under_way >= ZS_MOST_UPLOADS || (a->under_way > 0 && a->held + memory_of(u) > zs_budget()))
+    tidy(a);
+    while (is_under_way(a, u->writer->key) || !has_room(a, u)) {
         (void)pthread_cond_wait(&a->done, &a->lock);
-    tidy(a, u->size);
+        tidy(a);
+    }
     ZS_TRY(failure(a, err));
-    ZS_TRY_GROW(a->list, a->count, &a->capacity, err);
     a->list[a->count++] = u;
-    a->under_way++;
-    a->held += memory_of(u);
-    u->version = ++a->last_version;
     return ZS_OK;
 }
 
@@ -658,7 +548,7 @@ static bool is_on(const struct zs_store *store)
 
 bool zs_writer_overlaps(const struct zs_writer *writer)
 {
-    return writer->key != NULL && writer->expected == NULL && is_on(writer->reader);
+    return writer->expected == NULL && is_on(writer->reader);
 }
 
 enum zs_status zs_writer_send_later(struct zs_writer *writer, struct zs_error *err)
@@ -666,7 +556,7 @@ enum zs_status zs_writer_send_later(struct zs_writer *writer, struct zs_error *e
     struct zs_uploads *a = writer->reader->uploads;
     struct upload *u = zs_calloc(1, sizeof *u);
     if (u != NULL)
-        *u = (struct upload){.all = a, .writer = writer, .size = writer->size};
+        *u = (struct upload){.all = a, .writer = writer};
     (void)pthread_mutex_lock(&a->lock);
     const enum zs_status status = u != NULL ? enter(a, u, err) : zs_fail_memory(err);
     (void)pthread_mutex_unlock(&a->lock);
@@ -681,6 +571,7 @@ enum zs_status zs_writer_send_later(struct zs_writer *writer, struct zs_error *e
     (void)pthread_mutex_lock(&a->lock);
     u->async = async;
     u->is_started = true;
+    (void)pthread_cond_broadcast(&a->done); /* it may be done, and who waits for room can have its place */
     (void)pthread_mutex_unlock(&a->lock);
     return ZS_OK; /* the result comes with zs_store_wait_commits() */
 }
@@ -691,8 +582,7 @@ enum zs_status zs_store_wait_commits(struct zs_store *store, struct zs_error *er
     if (a == NULL)
         return ZS_OK;
     (void)pthread_mutex_lock(&a->lock);
-    while (a->under_way > 0)
-        (void)pthread_cond_wait(&a->done, &a->lock);
+    wait_for(a, NULL);
     const enum zs_status status = failure(a, err);
     (void)pthread_mutex_unlock(&a->lock);
     return status;
@@ -700,62 +590,17 @@ enum zs_status zs_store_wait_commits(struct zs_store *store, struct zs_error *er
 
 void zs_store_wait_commit(struct zs_store *store, const char *key)
 {
-    struct zs_uploads *a = store->uploads;
     if (!is_on(store))
         return;
-    (void)pthread_mutex_lock(&a->lock);
-    forget(a, key);
-    tidy(a, 0);
-    (void)pthread_mutex_unlock(&a->lock);
+    (void)pthread_mutex_lock(&store->uploads->lock);
+    wait_for(store->uploads, key);
+    (void)pthread_mutex_unlock(&store->uploads->lock);
 }
-
-/* ---- Reading what was sent ---- */
-
-static enum zs_status sent_read(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err)
-{
-    return zs_writer_read(((struct upload_object *)object)->upload->writer, offset, n, data, err);
-}
-
-static void sent_close(struct zs_object *object)
-{
-    struct upload *u = ((struct upload_object *)object)->upload;
-    (void)pthread_mutex_lock(&u->all->lock);
-    u->readers--;
-    (void)pthread_mutex_unlock(&u->all->lock);
-    free(object);
-}
-
-enum zs_status zs_store_open_sent(struct zs_store *store, const char *key, struct zs_object **object,
-                                  struct zs_error *err)
-{
-    struct zs_uploads *a = store->uploads;
-    if (!is_on(store))
-        return ZS_OK;
-    struct upload_object *o = zs_calloc(1, sizeof *o);
-    ZS_TRY_MEMORY(o, err);
-    (void)pthread_mutex_lock(&a->lock);
-    struct upload *u = find(a, key);
-    if (u != NULL) {
-        u->readers++;
-        o->base = (struct zs_object){.store = &a->sent, .size = u->size, .version = u->version};
-        o->upload = u;
-        a->sent.root = store->root; /* it may have moved */
-        *object = &o->base;
-    }
-    (void)pthread_mutex_unlock(&a->lock);
-    if (u == NULL)
-        free(o);
-    return ZS_OK;
-}
-
-/* ---- Beginning and ending ---- */
 
 bool zs_store_overlap(struct zs_store *store)
 {
-    static const struct zs_store_ops ops = {.read = sent_read, .close = sent_close};
     struct zs_uploads *a = store->uploads;
     if (a == NULL && store->is_remote && store->read_only == NULL && (a = zs_calloc(1, sizeof *a)) != NULL) {
-        a->sent = (struct zs_store){.ops = &ops, .is_remote = true};
         (void)pthread_mutex_init(&a->lock, NULL);
         (void)pthread_cond_init(&a->done, NULL);
         store->uploads = a;
@@ -775,9 +620,6 @@ enum zs_status zs_store_overlap_end(struct zs_store *store, struct zs_error *err
     if (a == NULL)
         return ZS_OK;
     (void)pthread_mutex_lock(&a->lock);
-    for (size_t i = 0; i < a->count; i++)
-        a->list[i]->is_forgotten = true;
-    tidy(a, 0);
     a->first = ZS_OK;
     (void)pthread_mutex_unlock(&a->lock);
     atomic_store(&a->is_on, false);
@@ -790,7 +632,6 @@ void zs_uploads_free(struct zs_store *store)
     if (a == NULL)
         return;
     (void)zs_store_overlap_end(store, NULL);
-    free(a->list);
     (void)pthread_cond_destroy(&a->done);
     (void)pthread_mutex_destroy(&a->lock);
     free(a);
