@@ -32,8 +32,8 @@ shard 1733
 icechunk 1665
 codec 4417
 zarr 6804
-store 5183
-base 1736
+store 4971
+base 1697
 END
 for path in */; do
     room=${path%/}

@@ -51,7 +51,7 @@ static void make_link(const char *target, const char *root, const char *name)
 TEST(test_mark_is_taken_over_where_its_maker_is_seen_to_be_gone_or_the_user_says_so)
 {
     static const char elsewhere[] = "A raster is being written here, or was when its writer was killed.\n"
-                                    "process 17 since 5 in pid:[1] boot b on elsewhere at 2026-01-01T00:00:00Z\n";
+                                    "process 17 since 5 on elsewhere/b/pid:[1] at 2026-01-01T00:00:00Z\n";
     struct zs_error err;
     char *root = new_directory();
     struct zs_store *store = vsi_store(root);

@@ -11,10 +11,6 @@
 #include "base/map.h"
 #include "base/memory.h"
 
-/* When the budget is exceeded, one part in so many of it is freed at once, so that searching all caches is
- * rare. */
-#define FREE_SHARE 32
-
 /* An entry is in the table (found by key) or orphaned (replaced or removed while pinned); only unpinned entries of the
  * table are in the recency list. */
 struct zs_cache_entry {
@@ -137,35 +133,21 @@ static void detach_all(struct zs_cache *cache, bool are_loading, struct zs_cache
     }
 }
 
-/* Finds the cache with the oldest entry of those that share the budget, NULL when there is none. *next: the oldest
- * stamp of the other caches. */
-static struct zs_cache *cache_of_oldest(uint64_t *next)
+/* The cache with the oldest entry of those that share the budget; NULL when there is none. */
+static struct zs_cache *cache_of_oldest(void)
 {
     struct zs_cache *found = NULL;
-    uint64_t least = UINT64_MAX;
-    *next = UINT64_MAX;
-    for (struct zs_cache *c = process.first; c != NULL; c = c->next) {
-        if (!c->is_shared || c->oldest == NULL)
-            continue;
-        *next = zs_min_u64(*next, zs_max_u64(least, c->oldest->stamp));
-        if (c->oldest->stamp < least) {
-            least = c->oldest->stamp;
+    for (struct zs_cache *c = process.first; c != NULL; c = c->next)
+        if (c->is_shared && c->oldest != NULL && (found == NULL || c->oldest->stamp < found->oldest->stamp))
             found = c;
-        }
-    }
     return found;
 }
 
 /* Evicts what was not used longest from all caches that share the budget, when they are over it. */
 static void keep_budget(struct zs_cache_entry **dead)
 {
-    uint64_t budget = zs_budget(), next;
-    if (process.used <= budget)
-        return;
-    budget -= budget / FREE_SHARE;
-    for (struct zs_cache *c; process.used > budget && (c = cache_of_oldest(&next)) != NULL;)
-        while (process.used > budget && c->oldest != NULL && c->oldest->stamp <= next)
-            detach(c, c->oldest, dead);
+    for (struct zs_cache *c; process.used > zs_budget() && (c = cache_of_oldest()) != NULL;)
+        detach(c, c->oldest, dead);
 }
 
 /* Evicts until the budget of a cache, and that of the process, holds. */

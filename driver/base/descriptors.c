@@ -13,17 +13,7 @@
 #include "base/limits.h"
 #include "base/memory.h"
 
-/* Files that are open: kept for reading, and others. */
-static atomic_int kept, taken;
-
-/* The limit may be changed while the process runs. */
-static int most_files(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur / ZS_SHARE_OF_FILES > ZS_MOST_FILES)
-        return ZS_MOST_FILES;
-    return (int)(limit.rlim_cur / ZS_SHARE_OF_FILES);
-}
+static atomic_int taken;
 
 /* ---- Opening ---- */
 
@@ -110,21 +100,13 @@ enum zs_status zs_entry_sync(const char *path, struct zs_error *err)
 
 /* ---- The budget ---- */
 
-int zs_file_keep(int fd)
+/* The limit may be changed while the process runs. */
+int zs_half_of_files(void)
 {
-    if (atomic_fetch_add(&kept, 1) < most_files() / 2)
-        return fd;
-    (void)atomic_fetch_sub(&kept, 1);
-    (void)close(fd);
-    return -1;
-}
-
-void zs_file_close_kept(int fd)
-{
-    if (fd < 0)
-        return;
-    (void)atomic_fetch_sub(&kept, 1);
-    (void)close(fd);
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur / ZS_SHARE_OF_FILES > ZS_MOST_FILES)
+        return ZS_MOST_FILES / 2;
+    return (int)(limit.rlim_cur / ZS_SHARE_OF_FILES) / 2;
 }
 
 void zs_files_take(int n)
@@ -139,5 +121,5 @@ void zs_files_give(int n)
 
 bool zs_files_are_scarce(void)
 {
-    return atomic_load(&taken) > most_files() / 2;
+    return atomic_load(&taken) > zs_half_of_files();
 }

@@ -27,13 +27,10 @@ enum zs_status zs_entry_sync(const char *path, struct zs_error *err);
 /* Whether the errno `code` means that no file can be opened because too many are open. */
 bool zs_means_too_many_files(int code);
 
-/* Keeps a file that was opened for reading open, and returns its descriptor; closes it and returns -1 where half of the
- * budget is kept so: then its reader opens it for each read. */
-int zs_file_keep(int fd);
-void zs_file_close_kept(int fd); /* -1 is allowed */
-
-/* Count other descriptors: those of files being written. */
+/* Half of the budget: so many files are kept open for reading, and so many may be open for writing. */
+int zs_half_of_files(void);
+/* Count descriptors of files being written. */
 void zs_files_take(int n);
 void zs_files_give(int n);
-/* Whether these take the other half: the caller should finish a file soon. */
+/* Whether these take their half: the caller should finish a file soon. */
 bool zs_files_are_scarce(void);

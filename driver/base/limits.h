@@ -11,8 +11,9 @@
 #define ZS_MOST_POOL_THREADS 128
 
 /* Files (descriptors.h): one in so many of the descriptors that the process may have (RLIMIT_NOFILE) is for us, others
- * are GDAL's, PROJ's and the program's. Half of ours are kept open for reading; beyond, files are opened for each read.
- * The other half may belong to shards being written; beyond, shards are published before they are complete. */
+ * are GDAL's, PROJ's and the program's. Half of ours are kept open for reading; beyond, the one that was not read for
+ * the longest time is closed. The other half may belong to shards being written; beyond, shards are published before
+ * they are complete. */
 #define ZS_SHARE_OF_FILES 2
 /* ... and no more than so many where there is no such limit. */
 #define ZS_MOST_FILES 8192

@@ -28,9 +28,8 @@ int zs_cpu_count(void);
  * options: rasterio keeps credentials there). The room that has such settings installs the hooks once; all are called
  * without locks held. */
 struct zs_thread_context {
-    void *(*capture)(void);       /* in the asking thread; NULL when there is nothing to hand over */
-    void (*enter)(void *context); /* in a pool thread before its first item, and with NULL after its last one; not called
-                                     where there is nothing */
+    void *(*capture)(void); /* in the asking thread; NULL when there is nothing to hand over: then no other is called */
+    void (*enter)(void *context); /* in a pool thread before its first item, and with NULL after its last one */
     void (*release)(void *context);
 };
 void zs_parallel_set_thread_context(const struct zs_thread_context *hooks);

@@ -11,13 +11,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cache.h"
 #include "base/descriptors.h"
 #include "store/local.h"
 #include "store/vsi.h"
 
 struct local_object {
     struct zs_object base;
-    int fd; /* -1: it is opened for each read, since many files are open */
     char *path;
 };
 
@@ -35,10 +35,53 @@ uint64_t zs_local_version(const struct stat *st)
     return v;
 }
 
+/* ---- Open files: each is open while it is read, and then until others were read more recently ---- */
+
+/* What the cache of open files may hold; each takes its share of it, so that their number follows the limit. */
+#define ALL_FILES ((uint64_t)1 << 32)
+
+static struct zs_cache *open_files; /* of descriptors + 1; NULL without memory */
+
+static void close_file(void *value)
+{
+    (void)close((int)((intptr_t)value - 1));
+}
+
+static void make_open_files(void)
+{
+    open_files = zs_cache_create(ALL_FILES, close_file);
+}
+
+static struct zs_cache_key key_of(const struct local_object *o)
+{
+    return (struct zs_cache_key){(uintptr_t)o, o->base.version};
+}
+
+/* Takes over the descriptor; NULL without memory, when it is closed. */
+static struct zs_cache_entry *keep_file(const struct local_object *o, int fd)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, make_open_files);
+    void *value = (void *)((intptr_t)fd + 1);
+    const int most = zs_half_of_files();
+    struct zs_cache_entry *entry =
+        open_files != NULL ? zs_cache_put(open_files, key_of(o), value, ALL_FILES / (uint64_t)(most > 0 ? most : 1))
+                           : NULL;
+    if (entry == NULL)
+        close_file(value);
+    return entry;
+}
+
+static int descriptor_of(const struct zs_cache_entry *entry)
+{
+    return (int)((intptr_t)zs_cache_value(entry) - 1);
+}
+
 static void local_close(struct zs_object *object)
 {
     struct local_object *o = (struct local_object *)object;
-    zs_file_close_kept(o->fd);
+    if (open_files != NULL)
+        zs_cache_remove(open_files, key_of(o));
     free(o->path);
     free(o);
 }
@@ -74,33 +117,34 @@ static enum zs_status open_file(struct local_object *o, struct zs_error *err)
     o->base.size = (uint64_t)st.st_size;
     o->base.version = zs_local_version(&st);
     o->base.is_versioned = true;
-    o->fd = zs_file_keep(fd);
+    struct zs_cache_entry *entry = keep_file(o, fd);
+    ZS_TRY_MEMORY(entry, err);
+    zs_cache_release(open_files, entry);
     return ZS_OK;
 }
 
-/* Gives the descriptor of an opened object, for release_file(). Opens a file that was not kept open; fails if the
- * name belongs to another file now. */
-static enum zs_status acquire_file(struct local_object *o, int *fd, struct zs_error *err)
+/* Gives the open file of an object, to be released. Opens one that was closed; fails if the name belongs to another
+ * file now. */
+static enum zs_status acquire_file(struct local_object *o, struct zs_cache_entry **entry, struct zs_error *err)
 {
     struct stat st;
-    *fd = o->fd;
-    if (*fd >= 0)
+    int fd;
+    *entry = zs_cache_get(open_files, key_of(o));
+    if (*entry != NULL)
         return ZS_OK;
-    enum zs_status status = open_path(o, fd, &st, err);
-    if (status == ZS_OK && zs_local_version(&st) != o->base.version) {
-        (void)close(*fd);
+    enum zs_status status = open_path(o, &fd, &st, err);
+    if (status == ZS_OK && zs_local_version(&st) == o->base.version) {
+        *entry = keep_file(o, fd);
+        return *entry != NULL ? ZS_OK : zs_fail_memory(err);
+    }
+    if (status == ZS_OK) {
+        (void)close(fd);
         status = zs_fail(err, ZS_NOT_FOUND, "%s: was changed after it was opened", o->path);
     }
     if (status != ZS_NOT_FOUND)
         return status;
     __atomic_store_n(&o->base.is_stale, true, __ATOMIC_RELAXED);
     return ZS_IO;
-}
-
-static void release_file(const struct local_object *o, int fd)
-{
-    if (fd != o->fd)
-        (void)close(fd);
 }
 
 /* Looks at the root: 0 where it is the directory that was opened, ENOENT where it is another one or none, else why it
@@ -150,7 +194,6 @@ static enum zs_status local_open(struct zs_store *store, const char *key, struct
     struct local_object *o = zs_calloc(1, sizeof *o);
     ZS_TRY_MEMORY(o, err);
     o->base.store = store;
-    o->fd = -1;
     o->path = zs_vsi_path(store, key);
     enum zs_status status = o->path != NULL ? open_file(o, err) : zs_fail_memory(err);
     if (status == ZS_OK && strcmp(key, "zarr.json") == 0)
@@ -172,14 +215,15 @@ static enum zs_status local_open(struct zs_store *store, const char *key, struct
 static enum zs_status local_read(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err)
 {
     struct local_object *o = (struct local_object *)object;
-    int fd;
-    ZS_TRY(acquire_file(o, &fd, err));
+    struct zs_cache_entry *entry;
+    ZS_TRY(acquire_file(o, &entry, err));
+    const int fd = descriptor_of(entry);
     const enum zs_status status = zs_file_read_at(fd, o->path, offset, n, data, err);
     struct stat st;
     /* the unfinished append of a killed writer was cut off */
     if (status != ZS_OK && fstat(fd, &st) == 0 && (uint64_t)st.st_size < object->size)
         __atomic_store_n(&object->is_stale, true, __ATOMIC_RELAXED);
-    release_file(o, fd);
+    zs_cache_release(open_files, entry);
     return status;
 }
 
@@ -188,11 +232,11 @@ bool zs_local_is_changed(const struct zs_object *object, bool or_recently)
     struct local_object *o = (struct local_object *)(uintptr_t)object;
     struct stat st;
     struct timespec now;
-    int fd;
-    if (acquire_file(o, &fd, NULL) != ZS_OK)
+    struct zs_cache_entry *entry;
+    if (acquire_file(o, &entry, NULL) != ZS_OK)
         return true;
-    const bool is_known = fstat(fd, &st) == 0 && clock_gettime(CLOCK_REALTIME, &now) == 0;
-    release_file(o, fd);
+    const bool is_known = fstat(descriptor_of(entry), &st) == 0 && clock_gettime(CLOCK_REALTIME, &now) == 0;
+    zs_cache_release(open_files, entry);
     return is_known && (zs_local_version(&st) != object->version ||
                         (or_recently && now.tv_sec - st.st_mtim.tv_sec < RECENT_SECONDS));
 }

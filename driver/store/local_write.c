@@ -217,8 +217,8 @@ static enum zs_status finish_file(const struct local_writer *w, struct zs_error 
     if (fstat(w->fd, &st) != 0)
         return zs_fail(err, ZS_IO, "%s: writing failed: %s", w->path, strerror(errno));
     if ((uint64_t)st.st_size != w->base.size)
-        return zs_fail(err, ZS_IO, "%s: expected %llu bytes in %s, found %lld", w->path, (unsigned long long)w->base.size,
-                       w->temp_path, (long long)st.st_size);
+        return zs_fail(err, ZS_IO, "%s: expected %llu bytes in %s, found %lld", w->path,
+                       (unsigned long long)w->base.size, w->temp_path, (long long)st.st_size);
     /* Without a sync a full disk may show as late as at close; the descriptor itself stays, since it holds the lock. */
     const bool sync_now = w->base.store->sync == ZS_SYNC_EACH;
     const int copy = sync_now ? -1 : dup(w->fd);

@@ -382,37 +382,16 @@ char **zs_staging_leftovers(const char *root)
 #define TOKEN_DIGITS 16
 #define WORD 64 /* bytes of a word in a mark, and a zero */
 #define FIRST_LINE "A raster is being written here, or was when its writer was killed.\n"
-#define FORMAT FIRST_LINE "process %ld since %s in %s boot %s on %s at %s\n%s\n"
-#define PARSED FIRST_LINE "process %ld since %63s in %63s boot %63s on %63s at %63s"
-#define NOT_KNOWN "-"
+#define FORMAT FIRST_LINE "process %ld since %s on %s at %s\n%s\n"
+#define PARSED FIRST_LINE "process %ld since %63s on %255s at %63s"
 
 /* The maker of a mark. */
 struct maker {
     long process;
-    char since[WORD]; /* when that began, after the boot: a number is given to many processes */
-    char in[WORD];    /* its namespace of processes */
-    char boot[WORD], host[WORD];
-    char at[WORD]; /* when the mark was put, by the maker's clock: for messages alone */
+    char since[WORD];       /* when that began, after the boot: a number is given to many processes */
+    char machine[4 * WORD]; /* "host/boot/namespace of processes"; "host" where that is not known */
+    char at[WORD];          /* when the mark was put, by the maker's clock: for messages alone */
 };
-
-/* Keeps the letters, digits and so on of a word, so that a mark can be read back. */
-static void clean(char *word)
-{
-    for (char *c = word; *c != '\0'; c++)
-        if (*c <= ' ' || *c >= 127)
-            *c = '_';
-    if (word[0] == '\0')
-        memcpy(word, NOT_KNOWN, sizeof NOT_KNOWN);
-}
-
-static void read_word(const char *path, char *word)
-{
-    FILE *file = fopen(path, "re");
-    if (file == NULL || fscanf(file, "%63s", word) != 1)
-        memcpy(word, NOT_KNOWN, sizeof NOT_KNOWN);
-    if (file != NULL)
-        (void)fclose(file);
-}
 
 /* When a process began; false where there is none, or one that has ended and was not waited for. */
 static bool read_since(long process, char *since)
@@ -430,22 +409,27 @@ static bool read_since(long process, char *since)
            state != 'Z' && state != 'X';
 }
 
-static void describe(struct maker *us)
+static struct maker this_process(void)
 {
-    *us = (struct maker){.process = (long)getpid()};
-    if (!read_since(us->process, us->since))
-        memcpy(us->since, NOT_KNOWN, sizeof NOT_KNOWN);
-    const ssize_t n = readlink("/proc/self/ns/pid", us->in, sizeof us->in - 1);
-    us->in[n > 0 ? (size_t)n : 0] = '\0';
-    clean(us->in);
-    read_word("/proc/sys/kernel/random/boot_id", us->boot);
-    if (gethostname(us->host, sizeof us->host - 1) != 0)
-        us->host[0] = '\0';
-    clean(us->host);
+    struct maker us = {.process = (long)getpid(), .since = "-", .at = "-"};
+    char host[WORD] = "-", boot[WORD] = "", in[WORD] = "";
+    (void)gethostname(host, sizeof host - 1);
+    host[strcspn(host, " \t\n/")] = '\0';
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    const bool has_boot = file != NULL && fscanf(file, "%63s", boot) == 1;
+    if (file != NULL)
+        (void)fclose(file);
+    const bool is_known = read_since(us.process, us.since) && has_boot &&
+                          readlink("/proc/self/ns/pid", in, sizeof in - 1) > 0;
+    if (is_known)
+        (void)snprintf(us.machine, sizeof us.machine, "%s/%s/%s", host, boot, in);
+    else
+        (void)snprintf(us.machine, sizeof us.machine, "%s", host);
     struct tm t;
     const time_t now = time(NULL);
-    if (gmtime_r(&now, &t) == NULL || strftime(us->at, sizeof us->at, "%Y-%m-%dT%H:%M:%SZ", &t) == 0)
-        memcpy(us->at, NOT_KNOWN, sizeof NOT_KNOWN);
+    if (gmtime_r(&now, &t) != NULL)
+        (void)strftime(us.at, sizeof us.at, "%Y-%m-%dT%H:%M:%SZ", &t);
+    return us;
 }
 
 static bool parse(const struct zs_buffer *text, struct maker *maker)
@@ -455,14 +439,13 @@ static bool parse(const struct zs_buffer *text, struct maker *maker)
     memcpy(copy, text->data, n);
     copy[n] = '\0';
     *maker = (struct maker){.process = 0};
-    return sscanf(copy, PARSED, &maker->process, maker->since, maker->in, maker->boot, maker->host, maker->at) == 6;
+    return sscanf(copy, PARSED, &maker->process, maker->since, maker->machine, maker->at) == 4;
 }
 
 /* Whether this machine sees the processes of the maker. */
 static bool is_here(const struct maker *maker, const struct maker *us)
 {
-    return strcmp(maker->boot, NOT_KNOWN) != 0 && strcmp(maker->since, NOT_KNOWN) != 0 &&
-           strcmp(maker->boot, us->boot) == 0 && strcmp(maker->in, us->in) == 0 && strcmp(maker->host, us->host) == 0;
+    return strchr(us->machine, '/') != NULL && strcmp(maker->machine, us->machine) == 0;
 }
 
 /* Reads the mark. *has_maker is false where none is named, as in a file that somebody else put. */
@@ -480,10 +463,10 @@ static enum zs_status read_mark(struct zs_store *store, struct maker *maker, boo
 /* Like zs_mark_check(). *etag is the version of the mark that may be replaced, for the caller to free. */
 static enum zs_status check(struct zs_store *store, bool overwrites, char **etag, struct zs_error *err)
 {
-    struct maker us, maker;
+    const struct maker us = this_process();
+    struct maker maker;
     bool has_maker;
     char since[WORD] = "";
-    describe(&us);
     const enum zs_status status = read_mark(store, &maker, &has_maker, etag, err);
     if (status != ZS_OK || !has_maker)
         return status == ZS_NOT_FOUND ? ZS_OK : status;
@@ -491,8 +474,9 @@ static enum zs_status check(struct zs_store *store, bool overwrites, char **etag
     const bool lives = is_seen && read_since(maker.process, since) && strcmp(since, maker.since) == 0;
     if (!lives && (is_seen || overwrites))
         return ZS_OK;
-    return zs_fail(err, ZS_CONFLICT, "%s/" ZS_MARK_NAME ": process %ld on %s is making what shall be there, since %s%s",
-                   store->root, maker.process, maker.host, maker.at,
+    return zs_fail(err, ZS_CONFLICT,
+                   "%s/" ZS_MARK_NAME ": process %ld on %.*s is making what shall be there, since %s%s",
+                   store->root, maker.process, (int)strcspn(maker.machine, "/"), maker.machine, maker.at,
                    lives ? "" : "; if it was killed, remove this object, or give OVERWRITE=YES");
 }
 
@@ -506,12 +490,11 @@ enum zs_status zs_mark_check(struct zs_store *store, bool overwrites, struct zs_
 
 enum zs_status zs_mark_put(struct zs_store *store, bool overwrites, struct zs_error *err)
 {
-    struct maker us;
+    const struct maker us = this_process();
     char text[MOST_BYTES], token[TOKEN_DIGITS + 1];
     int tries = 0;
-    describe(&us);
     zs_random_digits(token, TOKEN_DIGITS); /* a PUT that is refused where its very bytes are counts as done */
-    (void)snprintf(text, sizeof text, FORMAT, us.process, us.since, us.in, us.boot, us.host, us.at, token);
+    (void)snprintf(text, sizeof text, FORMAT, us.process, us.since, us.machine, us.at, token);
     enum zs_status status = zs_store_put_over(store, ZS_MARK_NAME, "", text, strlen(text), err);
     while (status == ZS_CONFLICT && zs_conflict_again(&tries)) {
         char *etag = NULL;
@@ -526,10 +509,10 @@ enum zs_status zs_mark_put(struct zs_store *store, bool overwrites, struct zs_er
 
 enum zs_status zs_mark_remove(struct zs_store *store, struct zs_error *err)
 {
-    struct maker us, maker;
+    const struct maker us = this_process();
+    struct maker maker;
     bool has_maker;
     char *etag = NULL;
-    describe(&us);
     enum zs_status status = read_mark(store, &maker, &has_maker, &etag, err);
     free(etag);
     if (status == ZS_OK && has_maker && is_here(&maker, &us) && maker.process == us.process &&

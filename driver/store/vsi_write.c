@@ -212,7 +212,8 @@ static enum zs_status upload(struct vsi_writer *w, struct zs_error *err)
     if (status == ZS_OK)
         status = copy_to(w, out, buffer, err);
     if (out != NULL && VSIFCloseL(out) != 0 && status == ZS_OK)
-        status = zs_fail(err, ZS_IO, "%s: writing failed: %s (CPL_DEBUG=ON shows the answer)", w->name, zs_vsi_reason());
+        status = zs_fail(err, ZS_IO, "%s: writing failed: %s (CPL_DEBUG=ON shows the answer)", w->name,
+                         zs_vsi_reason());
     /* by S3's protocol GDAL may have sent it in parts */
     w->base.may_be_lost = w->base.size >= (option[0] != '\0' ? MAX_OLD_WHOLE_BYTES : MIN_PART_BYTES) &&
                           zs_vsi_kind(w->base.store)->sends_conditions;
