@@ -3,9 +3,7 @@
  * hierarchy for the node each time. Several threads may read one object at once; only one may write. */
 #pragma once
 
-#include <algorithm>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -21,7 +19,7 @@ extern "C"
 #include "geo/attributes.h"
 }
 
-/* ---- Elements of arrays: windows with steps and strides, read, written and copied (mdim_elements.cpp) ---- */
+/* ---- Elements of arrays: windows with steps and strides, read and written (mdim_elements.cpp) ---- */
 
 /* The arguments of GDALAbstractMDArray::IRead(). */
 using ZSMdimRequest = struct zs_stepped_window;
@@ -45,24 +43,9 @@ enum zs_status zsMdimReadTexts(struct zs_hierarchy *hierarchy, const struct zs_n
 enum zs_status zsMdimWriteTexts(struct zs_hierarchy *hierarchy, const struct zs_node *node, size_t most,
                                 const ZSMdimRequest &request, const GDALExtendedDataType &type, struct zs_error *err);
 
-/* Copies all elements of an array to another of its shape, in pieces as GDAL has them. Whatever fails is a failure
- * (CPLError emitted). */
-bool zsMdimCopyValues(GDALMDArray &to, const GDALMDArray &from, GUInt64 &cost, GUInt64 totalCost,
-                      GDALProgressFunc progress, void *progressData);
-
 /* ---- What the objects of one store share ---- */
 
-class ZSMdimDimension;
 class ZSMdimStore;
-
-/* A live object of GDAL's user: an array, a group, or a dimension. */
-class ZSMdimObject
-{
-  public:
-    virtual ~ZSMdimObject() = default;
-    /* Takes over what GDAL keeps in the object itself, its names and sizes, from the node, if that is still there. */
-    virtual void Refresh(const ZSMdimStore &store) = 0;
-};
 
 /* The handle of a node, shared by its live objects. They find the node through it, so a rename, a new shape or a
  * deletion changes the handle alone. */
@@ -77,13 +60,15 @@ struct ZSMdimNode
     bool isMade = false;  /* in this session: its CRS is written with the documents */
     bool isBlank = false; /* made, and nothing is written to it: its fill value may change */
     int chunkOrder = 0;   /* of new shards */
-    bool isSrsSet = false; /* the array's CRS is set and still pending */
-    std::shared_ptr<OGRSpatialReference> srs;
 
-    /* A node has at most one live object. The root group has none here. */
+    /* What the next flush writes of an array: its CRS, and what kind of dimension it is the variable of. */
+    bool isSrsSet = false;
+    std::shared_ptr<OGRSpatialReference> srs;
+    std::string dimensionType, dimensionDirection;
+
+    /* A node that is changed has at most one live object. */
     std::weak_ptr<GDALMDArray> array;
     std::weak_ptr<GDALGroup> group;
-    std::vector<std::shared_ptr<ZSMdimDimension>> made; /* dimensions that were made in the group */
 
     /* Closes the array; it is reopened lazily. */
     void Close()
@@ -93,12 +78,25 @@ struct ZSMdimNode
     }
 };
 
-/* An array and its dimensions. */
-struct ZSMdimFound
+/* A live object of GDAL's user: an array, a group, a dimension or an attribute. The store knows those that it may
+ * change (Follow()), and keeps none of them. */
+class ZSMdimObject
 {
-    const struct zs_node *node;
-    struct zs_dimension dims[ZS_MAX_NDIM];
-    int count;
+  protected:
+    const std::shared_ptr<ZSMdimStore> m_store;
+    std::shared_ptr<ZSMdimNode> m_handle; /* null: of a dimension that no array has */
+
+    ZSMdimObject(const std::shared_ptr<ZSMdimStore> &store, const std::shared_ptr<ZSMdimNode> &handle)
+        : m_store(store), m_handle(handle)
+    {
+    }
+    /* The node as it is by now; null (CPLError emitted) where it was deleted. */
+    const struct zs_node *Node() const;
+
+  public:
+    virtual ~ZSMdimObject() = default;
+    /* Takes over what GDAL keeps in the object itself, its names and sizes, from the node, if that is still there. */
+    virtual void Refresh() = 0;
 };
 
 /* The state that all objects of one opened store share. Each of them holds it, so it outlives the dataset. */
@@ -106,14 +104,13 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
 {
     std::shared_ptr<ZSStore> m_store;
     ZSOpenOptions m_options;
-    const struct zs_node *m_group; /* shown as GDAL's root group; null: only m_only is shown */
-    const struct zs_node *m_only;  /* the only array that is shown; null: all arrays */
-    std::string m_root;            /* path of the group */
+    std::string m_shown; /* path of what GDAL's root group shows: a group, or an array alone */
+    std::string m_root;  /* path of that group, or of the one that the array is in */
     std::shared_ptr<GDALPamMultiDim> m_pam; /* statistics; null for remote stores, and for those that are made */
 
-    std::mutex m_lock; /* of the two maps, and of arrays that are being opened */
-    std::map<std::string, std::shared_ptr<ZSMdimNode>> m_nodes;         /* by path; destroyed before m_store */
-    std::map<std::string, std::weak_ptr<ZSMdimDimension>> m_dimensions; /* by DimensionKey() */
+    std::mutex m_lock; /* of the next two, and of arrays that are being opened */
+    std::map<std::string, std::shared_ptr<ZSMdimNode>> m_nodes; /* by path; destroyed before m_store */
+    std::vector<std::weak_ptr<ZSMdimObject>> m_live;
 
     bool m_isUpdatable = false;
     bool m_isLost = false;      /* elements could not be written: this store must not replace another */
@@ -124,32 +121,16 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     CPLStringList m_arrayOptions;         /* for all arrays that are made */
     std::unique_ptr<ZSTarget> m_target;   /* of a new store, until it is published */
 
-    using Shapes = std::map<std::string, std::vector<uint64_t>>; /* of arrays, by path */
-
-    std::vector<std::shared_ptr<ZSMdimNode>> HandlesWithin(const std::string &path) const;
-    std::shared_ptr<ZSMdimDimension> MadeDimension(const std::string &path, const std::string &name,
-                                                   GUInt64 size) const;
     bool FlushArrays();
     bool WriteDocuments();
 
-    /* ---- mdim_change.cpp ---- */
-
-    bool FindAll(std::vector<ZSMdimFound> &all, struct zs_error *err) const;
-    bool IsShared(const ZSMdimFound &array, int number, const ZSMdimFound &other, int others) const;
-    bool PlanResize(const struct zs_node *node, const std::vector<GUInt64> &sizes, Shapes &shapes,
-                    struct zs_error *err) const;
-    void LeaveOverviews(Shapes &shapes) const;
-    bool CloseArray(const std::string &path);
-    void Refresh();
-    void ForgetRemoved();
-    bool MoveNode(const std::string &from, const std::string &name);
-
   public:
-    ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOptions &options, const struct zs_node *group,
-                const struct zs_node *only, GDALAccess access);
+    /* `shown` is a group, or an array alone. */
+    ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOptions &options, const struct zs_node *shown,
+                GDALAccess access);
     /* A store that is made: its root is, in `store`, and it waits in the target. */
-    ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOptions &options, const struct zs_node *root,
-                std::unique_ptr<ZSTarget> target, bool consolidates, CSLConstList arrayOptions);
+    ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOptions &options, std::unique_ptr<ZSTarget> target,
+                bool consolidates, CSLConstList arrayOptions);
     ~ZSMdimStore();
     ZSMdimStore(const ZSMdimStore &) = delete;
     ZSMdimStore &operator=(const ZSMdimStore &) = delete;
@@ -195,11 +176,9 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     /* The array and the group as GDAL sees them, one object while it lives; null with the message in err. */
     std::shared_ptr<GDALMDArray> Array(const std::string &path, struct zs_error *err);
     std::shared_ptr<GDALGroup> Group(const std::string &path);
-    /* Its dimensions, each the same object for all arrays of a group that have it; false with the message in err. */
+    /* The dimensions of an array; false with the message in err. */
     bool Dimensions(const struct zs_node *node, std::vector<std::shared_ptr<GDALDimension>> &dimensions,
                     struct zs_error *err);
-    /* "" for a dimension without a name, which belongs to one array alone. */
-    static std::string DimensionKey(const struct zs_node *node, const struct zs_dimension &from);
 
     /* ---- Writing; CPLError is emitted on failure ---- */
 
@@ -209,6 +188,9 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     }
     /* False where it is only read, or was abandoned. */
     bool CheckUpdatable() const;
+    /* Has an object refreshed after changes of nodes. */
+    void Follow(const std::shared_ptr<ZSMdimObject> &object);
+    void Refresh();
     /* Calls f(hierarchy, err), which changes documents. Where it fails after a change nothing more is written. */
     template <class F> bool Edit(F &&f)
     {
@@ -225,8 +207,6 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     {
         return m_arrayOptions.List();
     }
-    /* Makes an array, and all that share a dimension with it, longer. */
-    bool Resize(const ZSMdimNode &handle, const std::vector<GUInt64> &sizes);
     /* Finds the overview levels that belong to an array alone and are renamed or removed with it, by their paths; none
      * for a node that is no such array. */
     bool OwnLevels(const struct zs_node *node, struct zs_axes &axes, std::vector<std::string> &levels);
@@ -234,12 +214,6 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     bool Remove(const struct zs_node *node);
     /* Renames a node at once, with its overviews. */
     bool Rename(const ZSMdimNode &handle, const std::string &name);
-    /* Renames a dimension in all arrays that share it, or in none: the one that an array (null: none) has as its
-     * number-th, and that is called `before`, or was made so in a group. */
-    bool RenameDimension(const ZSMdimNode *array, int number, const std::string &group, const std::string &before,
-                         const std::string &name);
-    std::shared_ptr<GDALDimension> MakeDimension(const std::shared_ptr<ZSMdimNode> &group, const std::string &name,
-                                                 const std::string &type, const std::string &direction, GUInt64 size);
     /* Notes that writing elements failed, so that some are lost. (A request that was refused loses none.) */
     void MarkLost()
     {
@@ -282,43 +256,35 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     void Abandon();
 };
 
-/* A dimension: that an array of the store has, or that GDAL's user made. */
+/* A dimension: that an array of the store has, or that GDAL's user made in a group, for arrays of that group. */
 class ZSMdimDimension final : public GDALDimension, public ZSMdimObject
 {
-    std::weak_ptr<ZSMdimStore> m_store;
-    std::shared_ptr<ZSMdimStore> m_kept; /* the same; null for one that was made, which the store keeps */
-    std::weak_ptr<ZSMdimNode> m_group;   /* in which it was made, and which holds it; empty: it was found in an array */
-    std::shared_ptr<ZSMdimNode> m_array; /* one that has the dimension, as its m_number-th; null: none yet */
-    int m_number = 0;
+    const std::shared_ptr<ZSMdimNode> m_group; /* in which it was made; null: it was found in an array */
+    int m_number = 0;                          /* of the array of m_handle */
 
-    bool Find(const ZSMdimStore &store, const struct zs_node *&node, struct zs_dimension &own) const;
-    std::shared_ptr<GDALMDArray> MadeVariable(ZSMdimStore &store) const;
-    std::shared_ptr<GDALMDArray> CoordinatesOfTransform(struct zs_hierarchy *hierarchy,
-                                                        const struct zs_node *node) const;
+    bool Find(const struct zs_node *&node, struct zs_dimension &own) const;
+    std::shared_ptr<GDALMDArray> CoordinatesOfTransform(const struct zs_node *node) const;
 
   public:
     ZSMdimDimension(const std::shared_ptr<ZSMdimStore> &store, const std::string &parent, const std::string &name,
                     const std::string &type, const std::string &direction, GUInt64 size,
                     const std::shared_ptr<ZSMdimNode> &group)
-        : GDALDimension(parent, name, type, direction, size), m_store(store),
-          m_kept(group == nullptr ? store : nullptr), m_group(group)
+        : GDALDimension(parent, name, type, direction, size), ZSMdimObject(store, nullptr), m_group(group)
     {
     }
-    /* Notes an array of the same store that has it; the first one counts. */
-    void SetArray(const std::shared_ptr<ZSMdimNode> &array, int number)
+    /* Notes an array that has it; the first one counts. */
+    void SetArray(const std::shared_ptr<ZSMdimNode> &array, size_t number)
     {
-        if (m_array != nullptr && m_array->isThere)
+        if (m_handle != nullptr && m_handle->isThere)
             return;
-        m_array = array;
-        m_number = number;
+        m_handle = array;
+        m_number = static_cast<int>(number);
     }
-    bool IsOf(const ZSMdimStore &store) const
+    bool IsMadeIn(const std::shared_ptr<ZSMdimNode> &group) const
     {
-        return m_store.lock().get() == &store;
+        return m_group == group;
     }
-    /* Key in the store by now; "" where nothing has it. */
-    std::string Key(const ZSMdimStore &store) const;
-    void Refresh(const ZSMdimStore &store) override;
+    void Refresh() override;
     std::shared_ptr<GDALMDArray> GetIndexingVariable() const override;
     bool SetIndexingVariable(std::shared_ptr<GDALMDArray> variable) override;
 #if ZS_GDAL_AT_LEAST(8)
@@ -339,18 +305,18 @@ inline std::string zsPathIn(const std::string &group, const std::string &name)
     return (group.empty() ? "" : group + "/") + name;
 }
 
-/* Name of a dimension of an array, "" where it has none. */
-inline std::string zsMdimNameOf(const struct zs_dimension &dim)
-{
-    return dim.name != nullptr ? dim.name : "";
-}
+/* ---- mdim_dimension.cpp; CPLError is emitted on failure ---- */
+
+/* Makes an array longer, and all that share with it a dimension that changes. */
+bool zsMdimResize(ZSMdimStore &store, const ZSMdimNode &handle, const std::vector<GUInt64> &sizes);
+/* Renames the number-th dimension of an array in all arrays that share it, or in none. */
+bool zsMdimRenameDimension(ZSMdimStore &store, const ZSMdimNode &handle, size_t number, const std::string &name);
 
 /* ---- mdim_group.cpp ---- */
 
-/* The group of a handle; null where there is none, and `only` is the one array it is to show. */
+/* The group of a handle; one of an array shows that alone, and is not changed. */
 std::shared_ptr<GDALGroup> zsMdimGroup(const std::shared_ptr<ZSMdimStore> &store, const std::string &parent,
-                                       const std::string &name, const std::shared_ptr<ZSMdimNode> &handle,
-                                       const struct zs_node *only);
+                                       const std::string &name, const std::shared_ptr<ZSMdimNode> &handle);
 
 /* A dataset of the store's root group; closing it flushes the store. */
 std::unique_ptr<GDALDataset> zsMdimDataset(const std::shared_ptr<ZSMdimStore> &store, GDALAccess access);
@@ -359,19 +325,17 @@ struct zs_hierarchy *zsMdimHierarchy(GDALDataset *dataset);
 
 /* ---- mdim_attribute.cpp ---- */
 
-/* The attributes of a node as zs_attributes_read() has them. `owner` is the full name of the node. */
+/* The attributes of a node as zs_attributes_read() has them. */
 std::vector<std::shared_ptr<GDALAttribute>> zsMdimAttributes(const std::shared_ptr<ZSMdimStore> &store,
                                                              const std::shared_ptr<ZSMdimNode> &handle,
-                                                             const std::string &owner,
                                                              const struct zs_band_properties *properties, bool hasSrs);
 /* A new one of a node, which is there once it is written. Null (CPLError emitted) for what JSON has not. */
 std::shared_ptr<GDALAttribute> zsMdimNewAttribute(const std::shared_ptr<ZSMdimStore> &store,
-                                                  const std::shared_ptr<ZSMdimNode> &handle, const std::string &owner,
-                                                  const std::string &name, const std::vector<GUInt64> &dimensions,
+                                                  const std::shared_ptr<ZSMdimNode> &handle, const std::string &name,
+                                                  const std::vector<GUInt64> &dimensions,
                                                   const GDALExtendedDataType &type);
 /* False (CPLError emitted) where there is none of that name. */
-bool zsMdimDeleteAttribute(ZSMdimStore &store, const ZSMdimNode &handle, const std::string &owner,
-                           const std::string &name);
+bool zsMdimDeleteAttribute(ZSMdimStore &store, const ZSMdimNode &handle, const std::string &name);
 
 /* ---- mdim_create.cpp ---- */
 

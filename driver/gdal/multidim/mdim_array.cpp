@@ -2,6 +2,8 @@
 #include "mdim.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "gdal/guard.h"
 
@@ -20,8 +22,6 @@ namespace
 {
 class ZSMdimArray final : public GDALPamMDArray, public ZSMdimObject
 {
-    std::shared_ptr<ZSMdimStore> m_store;
-    std::shared_ptr<ZSMdimNode> m_handle;
     const bool m_isText;
     GDALExtendedDataType m_type;
     std::vector<std::shared_ptr<GDALDimension>> m_dimensions;
@@ -32,14 +32,12 @@ class ZSMdimArray final : public GDALPamMDArray, public ZSMdimObject
     ZSOwnedProperties m_properties;
     std::vector<GByte> m_nodata; /* as an element of m_type; empty where there is none */
 
+    GUInt64 m_written = 0;       /* elements, since CopyFrom() began */
+
     mutable std::mutex m_lock; /* of the members below, which are read lazily: that may cost requests */
     mutable bool m_srsRead = false;
     mutable std::shared_ptr<OGRSpatialReference> m_srs;
 
-    const struct zs_node *Node() const
-    {
-        return m_store->Node(*m_handle);
-    }
     std::shared_ptr<struct zs_array> Core(struct zs_error *err) const
     {
         return m_store->IsUpdatable() ? m_store->Open(*m_handle, err) : m_opened;
@@ -78,7 +76,7 @@ class ZSMdimArray final : public GDALPamMDArray, public ZSMdimObject
         : GDALAbstractMDArray(store->ParentName(node->path), store->NodeName(node->path)),
           GDALPamMDArray(store->ParentName(node->path), store->NodeName(node->path),
                          node->is_text ? nullptr : store->Pam()),
-          m_store(store), m_handle(store->Handle(node->path)), m_isText(node->is_text), m_type(type),
+          ZSMdimObject(store, store->Handle(node->path)), m_isText(node->is_text), m_type(type),
           m_filename(store->DocumentName(node->path)), m_opened(opened), m_properties(new struct zs_band_properties())
     {
     }
@@ -134,13 +132,13 @@ class ZSMdimArray final : public GDALPamMDArray, public ZSMdimObject
 
     /* ---- Changing ---- */
 
-    void Refresh(const ZSMdimStore &store) override;
-    bool CopyFrom(GDALDataset *, const GDALMDArray *from, bool strict, GUInt64 &cost, const GUInt64 totalCost,
+    void Refresh() override;
+    bool CopyFrom(GDALDataset *dataset, const GDALMDArray *from, bool strict, GUInt64 &cost, const GUInt64 totalCost,
                   GDALProgressFunc progress, void *progressData) override;
     std::shared_ptr<GDALAttribute> CreateAttribute(const std::string &name, const std::vector<GUInt64> &dimensions,
                                                    const GDALExtendedDataType &type, CSLConstList) override
     {
-        return zsGuard([&] { return zsMdimNewAttribute(m_store, m_handle, GetFullName(), name, dimensions, type); });
+        return zsGuard([&] { return zsMdimNewAttribute(m_store, m_handle, name, dimensions, type); });
     }
     bool SetUnit(const std::string &unit) override;
     bool SetScale(double scale, GDALDataType) override
@@ -169,7 +167,7 @@ class ZSMdimArray final : public GDALPamMDArray, public ZSMdimObject
 #if ZS_GDAL_AT_LEAST(7)
     bool Resize(const std::vector<GUInt64> &sizes, CSLConstList) override
     {
-        return zsGuard([&] { return m_store->Resize(*m_handle, sizes); });
+        return zsGuard([&] { return zsMdimResize(*m_store, *m_handle, sizes); });
     }
 #endif
 #if ZS_GDAL_AT_LEAST(8)
@@ -179,7 +177,7 @@ class ZSMdimArray final : public GDALPamMDArray, public ZSMdimObject
     }
     bool DeleteAttribute(const std::string &name, CSLConstList) override
     {
-        return zsGuard([&] { return zsMdimDeleteAttribute(*m_store, *m_handle, GetFullName(), name); });
+        return zsGuard([&] { return zsMdimDeleteAttribute(*m_store, *m_handle, name); });
     }
     std::shared_ptr<GDALGroup> GetRootGroup() const override
     {
@@ -281,9 +279,16 @@ std::shared_ptr<GDALMDArray> ZSMdimArray::Create(const std::shared_ptr<ZSMdimSto
     }
     auto array = std::make_shared<ZSMdimArray>(
         store, node, node->is_text ? textType(node) : GDALExtendedDataType::Create(type), opened);
-    array->m_dimensions = made;
-    if (made.empty() && !store->Dimensions(node, array->m_dimensions, err))
+    if (!store->Dimensions(node, array->m_dimensions, err))
         return nullptr;
+    for (size_t d = 0; d < made.size(); d++)
+    {
+        const auto own = std::dynamic_pointer_cast<ZSMdimDimension>(made[d]);
+        if (own == nullptr || !own->IsMadeIn(store->Handle(zsParentPath(node->path))))
+            continue;
+        own->SetArray(array->m_handle, d);
+        array->m_dimensions[d] = own;
+    }
     if (!node->is_text)
     {
         if (zs_band_properties_read(node, array->m_properties.get(), err) != ZS_OK)
@@ -291,9 +296,10 @@ std::shared_ptr<GDALMDArray> ZSMdimArray::Create(const std::shared_ptr<ZSMdimSto
         array->TakeProperties(node);
     }
     array->TellStructure(node);
-    if (!made.empty())
-        array->Refresh(*store); // the dimensions have an array now
     array->SetSelf(array);
+    store->Follow(array);
+    if (store->IsUpdatable())
+        array->m_handle->array = array;
     return array;
 }
 
@@ -303,40 +309,38 @@ std::shared_ptr<GDALMDArray> zsMdimArray(const std::shared_ptr<ZSMdimStore> &sto
     return ZSMdimArray::Create(store, node, made, err);
 }
 
-void ZSMdimArray::Refresh(const ZSMdimStore &store)
+void ZSMdimArray::Refresh()
 {
-    m_osName = store.NodeName(m_handle->path);
-    m_osFullName = ZSMdimStore::FullName(store.ParentName(m_handle->path), m_osName);
-    m_filename = store.DocumentName(m_handle->path);
+    m_osName = m_store->NodeName(m_handle->path);
+    m_osFullName = ZSMdimStore::FullName(m_store->ParentName(m_handle->path), m_osName);
+    m_filename = m_store->DocumentName(m_handle->path);
     for (size_t d = 0; d < m_dimensions.size(); d++)
     {
         auto *own = dynamic_cast<ZSMdimDimension *>(m_dimensions[d].get());
-        if (own != nullptr && own->IsOf(store))
-        {
-            own->SetArray(m_handle, static_cast<int>(d));
-            own->Refresh(store);
-        }
+        own->SetArray(m_handle, d); // where the one that had it was deleted
+        own->Refresh();
     }
 }
 
 /* ---- What is known of it ---- */
 
-double ZSMdimArray::GetOffset(bool *has, GDALDataType *stored) const
+static double take(bool isThere, double value, bool *has, GDALDataType *stored)
 {
     if (has != nullptr)
-        *has = m_properties->has_offset;
+        *has = isThere;
     if (stored != nullptr)
-        *stored = m_properties->has_offset ? GDT_Float64 : GDT_Unknown;
-    return m_properties->has_offset ? m_properties->offset : 0.0;
+        *stored = isThere ? GDT_Float64 : GDT_Unknown;
+    return value;
+}
+
+double ZSMdimArray::GetOffset(bool *has, GDALDataType *stored) const
+{
+    return take(m_properties->has_offset, m_properties->has_offset ? m_properties->offset : 0.0, has, stored);
 }
 
 double ZSMdimArray::GetScale(bool *has, GDALDataType *stored) const
 {
-    if (has != nullptr)
-        *has = m_properties->has_scale;
-    if (stored != nullptr)
-        *stored = m_properties->has_scale ? GDT_Float64 : GDT_Unknown;
-    return m_properties->has_scale ? m_properties->scale : 1.0;
+    return take(m_properties->has_scale, m_properties->has_scale ? m_properties->scale : 1.0, has, stored);
 }
 
 /* Returns the shape of innermost chunks, no longer than the array; 0, GDAL's word for unknown, along dimensions
@@ -460,7 +464,7 @@ std::vector<std::shared_ptr<GDALAttribute>> ZSMdimArray::GetAttributes(CSLConstL
         const struct zs_node *node = Node();
         // Look for a CRS only where attributes name one.
         const bool hasSrs = node != nullptr && zs_names_srs(node) && GetSpatialRef() != nullptr;
-        auto list = zsMdimAttributes(m_store, m_handle, GetFullName(), m_properties.get(), hasSrs);
+        auto list = zsMdimAttributes(m_store, m_handle, m_properties.get(), hasSrs);
         if (node != nullptr && !m_isText && node->array->dtype.type == ZS_DATETIME64 && m_properties->unit == nullptr &&
             !m_unit.empty())
             list.push_back(std::make_shared<GDALAttributeString>(GetFullName(), "calendar", "proleptic_gregorian"));
@@ -549,6 +553,8 @@ bool ZSMdimArray::IWrite(const GUInt64 *start, const size_t *count, const GInt64
     });
     if (!ok && status != ZS_ARGUMENT && status != ZS_UNSUPPORTED)
         m_store->MarkLost();
+    if (ok)
+        m_written += std::accumulate(count, count + m_dimensions.size(), GUInt64{1}, std::multiplies<>());
     return ok;
 }
 
@@ -564,16 +570,14 @@ bool ZSMdimArray::IAdviseRead(const GUInt64 *start, const size_t *count, CSLCons
     });
 }
 
-/* Copies everything of another array but its elements, and then these, all of them or it has failed. */
-bool ZSMdimArray::CopyFrom(GDALDataset *, const GDALMDArray *from, bool strict, GUInt64 &cost, const GUInt64 totalCost,
-                           GDALProgressFunc progress, void *progressData)
+/* As GDAL does, which passes over elements that cannot be read: these are lost. */
+bool ZSMdimArray::CopyFrom(GDALDataset *dataset, const GDALMDArray *from, bool strict, GUInt64 &cost,
+                           const GUInt64 totalCost, GDALProgressFunc progress, void *progressData)
 {
-    if (progress == nullptr)
-        progress = GDALDummyProgress;
-    cost += GDALMDArray::COPY_COST; // as GDAL counts an array
+    m_written = 0;
     const bool ok = zsGuard([&] {
-        return CopyFromAllExceptValues(from, strict, cost, totalCost, progress, progressData) &&
-               zsMdimCopyValues(*this, *from, cost, totalCost, progress, progressData);
+        return GDALMDArray::CopyFrom(dataset, from, strict, cost, totalCost, progress, progressData) &&
+               m_written == GetTotalElementsCount();
     });
     if (!ok)
         m_store->MarkLost();

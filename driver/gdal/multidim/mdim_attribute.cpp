@@ -1,5 +1,8 @@
 #include "mdim.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "gdal/guard.h"
 
 extern "C"
@@ -9,26 +12,26 @@ extern "C"
 
 namespace
 {
-/* Values that are in memory: texts as pointers to them, or numbers. */
-class ZSMdimAttribute final : public GDALAttribute
+/* A value, or a list of values, in memory as elements of its type. */
+class ZSMdimAttribute final : public GDALAttribute, public ZSMdimObject
 {
-    std::shared_ptr<ZSMdimStore> m_store;
-    std::shared_ptr<ZSMdimNode> m_handle; /* of the node */
-    bool m_isStored;                      /* else it is new, and not written yet */
+    bool m_isStored; /* else it is new, and not written yet */
     GDALExtendedDataType m_type;
     std::vector<std::shared_ptr<GDALDimension>> m_dimensions;
-    std::vector<std::string> m_texts;
-    std::vector<const char *> m_pointers; /* to m_texts */
-    std::vector<GByte> m_numbers;         /* of m_type */
+    size_t m_count;
+    std::vector<GByte> m_values; /* of a text: a pointer to it, which is owned, or null */
 
-    size_t Count() const
+    GByte *Value(size_t i) const
     {
-        return m_dimensions.empty() ? 1 : static_cast<size_t>(m_dimensions[0]->GetSize());
+        return const_cast<GByte *>(m_values.data()) + i * m_type.GetSize();
     }
-    bool TakeTexts(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
-                   const GDALExtendedDataType &type, const void *data);
+    void Free(size_t i)
+    {
+        m_type.FreeDynamicMemory(Value(i));
+        memset(Value(i), 0, m_type.GetSize());
+    }
     bool WriteValues();
-    const struct zs_node *Node() const;
+    const struct zs_node *CurrentNode() const;
 
   protected:
     bool IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
@@ -42,27 +45,21 @@ class ZSMdimAttribute final : public GDALAttribute
     ZSMdimAttribute(const std::shared_ptr<ZSMdimStore> &store, const std::shared_ptr<ZSMdimNode> &handle,
                     const std::string &owner, const std::string &name, const GDALExtendedDataType &type, bool isList,
                     size_t count, bool isStored)
-        : GDALAbstractMDArray(owner, name), GDALAttribute(owner, name), m_store(store), m_handle(handle),
-          m_isStored(isStored), m_type(type)
+        : GDALAbstractMDArray(owner, name), GDALAttribute(owner, name), ZSMdimObject(store, handle),
+          m_isStored(isStored), m_type(type), m_count(count), m_values(count * type.GetSize())
     {
         if (isList)
             m_dimensions.push_back(std::make_shared<GDALDimension>("", "dim0", "", "", count));
-        m_numbers.resize(type.GetClass() == GEDTC_STRING ? 0 : count * type.GetSize());
     }
-    void TakeTexts(std::vector<std::string> &&texts)
+    ~ZSMdimAttribute() override
     {
-        m_texts = std::move(texts);
-        m_pointers.clear();
-        for (const auto &text : m_texts)
-            m_pointers.push_back(text.c_str());
+        for (size_t i = 0; i < m_count; i++)
+            Free(i);
     }
-    void TakeNumbers(const void *values, GDALDataType type, size_t count)
+    void Take(const void *values, const GDALExtendedDataType &type)
     {
-        const GDALDataType own = m_type.GetNumericDataType();
-        GDALCopyWords64(values, type, GDALGetDataTypeSizeBytes(type), m_numbers.data(), own,
-                        GDALGetDataTypeSizeBytes(own), static_cast<GPtrDiff_t>(count));
+        GDALExtendedDataType::CopyValues(values, type, 1, m_values.data(), m_type, 1, m_count);
     }
-
     const std::vector<std::shared_ptr<GDALDimension>> &GetDimensions() const override
     {
         return m_dimensions;
@@ -71,6 +68,7 @@ class ZSMdimAttribute final : public GDALAttribute
     {
         return m_type;
     }
+    void Refresh() override;
 #if ZS_GDAL_AT_LEAST(8)
     bool Rename(const std::string &name) override;
 #endif
@@ -109,23 +107,28 @@ bool ZSMdimAttribute::IRead(const GUInt64 *start, const size_t *count, const GIn
                             const GDALExtendedDataType &type, void *data) const
 {
     const bool isList = !m_dimensions.empty();
-    const auto *values = m_type.GetClass() == GEDTC_STRING ? reinterpret_cast<const GByte *>(m_pointers.data())
-                                                           : m_numbers.data();
-    return GDALExtendedDataType::CopyValues(values + (isList ? start[0] * m_type.GetSize() : 0), m_type,
-                                            isList ? step[0] : 1, data, type, isList ? stride[0] : 1,
-                                            isList ? count[0] : 1);
+    return GDALExtendedDataType::CopyValues(Value(isList ? start[0] : 0), m_type, isList ? step[0] : 1, data, type,
+                                            isList ? stride[0] : 1, isList ? count[0] : 1);
 }
 
 /* Prefix of the full names of a node's attributes. For groups it differs from that of arrays, as in GDAL's other
  * drivers. */
-static std::string attributeOwner(const struct zs_node *node, const std::string &owner)
+static std::string ownerName(const ZSMdimStore &store, const struct zs_node *node)
 {
-    return node->type == ZS_NODE_GROUP ? (owner == "/" ? "" : owner) + "/_GLOBAL_" : owner;
+    return node->type == ZS_NODE_GROUP
+               ? ZSMdimStore::FullName(store.GroupName(node->path), "_GLOBAL_")
+               : ZSMdimStore::FullName(store.ParentName(node->path), store.NodeName(node->path));
+}
+
+void ZSMdimAttribute::Refresh()
+{
+    const struct zs_node *node = m_handle->isThere ? Node() : nullptr;
+    if (node != nullptr)
+        m_osFullName = ownerName(*m_store, node) + "/" + GetName();
 }
 
 std::vector<std::shared_ptr<GDALAttribute>> zsMdimAttributes(const std::shared_ptr<ZSMdimStore> &store,
                                                              const std::shared_ptr<ZSMdimNode> &handle,
-                                                             const std::string &owner,
                                                              const struct zs_band_properties *properties, bool hasSrs)
 {
     struct zs_attribute *list = nullptr;
@@ -142,16 +145,17 @@ std::vector<std::shared_ptr<GDALAttribute>> zsMdimAttributes(const std::shared_p
     }
     const auto freed = [count](struct zs_attribute *a) { zs_attributes_free(a, count); };
     const std::unique_ptr<struct zs_attribute, decltype(freed)> owned(list, freed);
-    const std::string prefix = attributeOwner(node, owner);
+    const std::string owner = ownerName(*store, node);
     for (const struct zs_attribute *from = list; from < list + count; from++)
     {
-        auto a = std::make_shared<ZSMdimAttribute>(store, handle, prefix, from->name, typeOf(*from), from->is_list,
+        auto a = std::make_shared<ZSMdimAttribute>(store, handle, owner, from->name, typeOf(*from), from->is_list,
                                                    from->count, true);
         if (from->texts != nullptr)
-            a->TakeTexts(std::vector<std::string>(from->texts, from->texts + from->count));
+            a->Take(from->texts, a->GetDataType());
         else
-            a->TakeNumbers(from->numbers, numberType(from->kind), from->count);
+            a->Take(from->numbers, GDALExtendedDataType::Create(numberType(from->kind)));
         a->SetSelf(a);
+        store->Follow(a);
         out.push_back(a);
     }
     return out;
@@ -160,8 +164,8 @@ std::vector<std::shared_ptr<GDALAttribute>> zsMdimAttributes(const std::shared_p
 /* ---- Writing ---- */
 
 std::shared_ptr<GDALAttribute> zsMdimNewAttribute(const std::shared_ptr<ZSMdimStore> &store,
-                                                  const std::shared_ptr<ZSMdimNode> &handle, const std::string &owner,
-                                                  const std::string &given, const std::vector<GUInt64> &dimensions,
+                                                  const std::shared_ptr<ZSMdimNode> &handle, const std::string &given,
+                                                  const std::vector<GUInt64> &dimensions,
                                                   const GDALExtendedDataType &type)
 {
     constexpr GUInt64 MOST_VALUES = 1 << 20; // of a list; a longer one belongs into an array
@@ -183,43 +187,21 @@ std::shared_ptr<GDALAttribute> zsMdimNewAttribute(const std::shared_ptr<ZSMdimSt
         reason = "there is one already";
     if (!reason.empty())
     {
-        store->Complain("attribute " + name + " of " + owner + ": " + reason);
+        store->Complain("attribute " + name + " of /" + handle->path + ": " + reason);
         return nullptr;
     }
     const size_t count = dimensions.empty() ? 1 : static_cast<size_t>(dimensions[0]);
-    auto a = std::make_shared<ZSMdimAttribute>(store, handle, attributeOwner(node, owner), name, type,
+    auto a = std::make_shared<ZSMdimAttribute>(store, handle, ownerName(*store, node), name, type,
                                                !dimensions.empty(), count, false);
-    if (!isNumber)
-        a->TakeTexts(std::vector<std::string>(count));
     a->SetSelf(a);
+    store->Follow(a);
     return a;
 }
 
-/* Takes over texts, as IWrite() has them; none after a failure. */
-bool ZSMdimAttribute::TakeTexts(const GUInt64 *start, const size_t *count, const GInt64 *step,
-                                const GPtrDiff_t *stride, const GDALExtendedDataType &type, const void *data)
-{
-    const bool isList = !m_dimensions.empty();
-    std::vector<char *> taken(isList ? count[0] : 1);
-    std::vector<std::string> texts = m_texts;
-    const bool ok = GDALExtendedDataType::CopyValues(data, type, isList ? stride[0] : 1, taken.data(), m_type, 1,
-                                                     taken.size());
-    for (size_t i = 0; i < taken.size(); i++)
-    {
-        const GInt64 at = isList ? static_cast<GInt64>(start[0]) + static_cast<GInt64>(i) * step[0] : 0;
-        if (ok && taken[i] != nullptr)
-            texts[static_cast<size_t>(at)] = zsUtf8(taken[i]);
-        CPLFree(taken[i]);
-    }
-    if (ok)
-        TakeTexts(std::move(texts));
-    return ok;
-}
-
 /* Returns the current node; null (CPLError emitted) when it is not written, or it or its attribute was deleted. */
-const struct zs_node *ZSMdimAttribute::Node() const
+const struct zs_node *ZSMdimAttribute::CurrentNode() const
 {
-    const struct zs_node *node = m_store->CheckUpdatable() ? m_store->Node(*m_handle) : nullptr;
+    const struct zs_node *node = m_store->CheckUpdatable() ? Node() : nullptr;
     if (node == nullptr || !m_isStored || zs_attribute_exists(node, GetName().c_str()))
         return node;
     return zsRefuse(CPLE_AppDefined, "attribute %s: this object has been deleted", GetFullName().c_str());
@@ -227,17 +209,24 @@ const struct zs_node *ZSMdimAttribute::Node() const
 
 bool ZSMdimAttribute::WriteValues()
 {
-    const size_t count = Count();
     struct zs_attribute a = {};
     a.name = GetName().c_str();
     a.is_list = !m_dimensions.empty();
-    a.count = count;
-    std::vector<union zs_number> numbers(count + 1);
+    a.count = m_count;
+    std::vector<union zs_number> numbers(m_count + 1);
+    std::vector<std::string> texts;
+    std::vector<const char *> pointers(m_count + 1);
     const GDALDataType own = m_type.GetNumericDataType();
     if (m_type.GetClass() == GEDTC_STRING)
     {
         a.kind = m_type.GetSubType() == GEDTST_JSON ? ZS_ATTRIBUTE_JSON : ZS_ATTRIBUTE_TEXT;
-        a.texts = m_pointers.data();
+        for (size_t i = 0; i < m_count; i++)
+        {
+            const char *text = *reinterpret_cast<char *const *>(Value(i));
+            texts.push_back(text != nullptr ? zsUtf8(text) : "");
+        }
+        std::transform(texts.begin(), texts.end(), pointers.begin(), [](const std::string &t) { return t.c_str(); });
+        a.texts = pointers.data();
     }
     else
     {
@@ -245,10 +234,10 @@ bool ZSMdimAttribute::WriteValues()
                  : own == GDT_UInt64         ? ZS_ATTRIBUTE_UINT64
                                              : ZS_ATTRIBUTE_INT64;
         a.numbers = numbers.data();
-        GDALCopyWords64(m_numbers.data(), own, GDALGetDataTypeSizeBytes(own), numbers.data(), numberType(a.kind),
-                        sizeof(union zs_number), static_cast<GPtrDiff_t>(count));
+        GDALCopyWords64(m_values.data(), own, GDALGetDataTypeSizeBytes(own), numbers.data(), numberType(a.kind),
+                        sizeof(union zs_number), static_cast<GPtrDiff_t>(m_count));
     }
-    const struct zs_node *node = m_store->Node(*m_handle);
+    const struct zs_node *node = Node();
     const auto write = [&](struct zs_hierarchy *hierarchy, struct zs_error *err) {
         return zs_attribute_write(hierarchy, node, &a, err);
     };
@@ -262,7 +251,7 @@ bool ZSMdimAttribute::Rename(const std::string &given)
 {
     return zsGuard([&]() -> bool {
         const std::string name = zsUtf8(given);
-        const struct zs_node *node = Node();
+        const struct zs_node *node = CurrentNode();
         const std::string before = GetName();
         if (node == nullptr)
             return false;
@@ -270,7 +259,7 @@ bool ZSMdimAttribute::Rename(const std::string &given)
             return zsRefuse(CPLE_AppDefined, "attribute %s: \"%s\": %s", GetFullName().c_str(), name.c_str(),
                             name.empty() ? "expected a name" : "there is one already");
         BaseRename(name);
-        if (!m_isStored || (WriteValues() && zsMdimDeleteAttribute(*m_store, *m_handle, GetFullName(), before)))
+        if (!m_isStored || (WriteValues() && zsMdimDeleteAttribute(*m_store, *m_handle, before)))
             return true;
         BaseRename(before);
         return false;
@@ -282,25 +271,25 @@ bool ZSMdimAttribute::IWrite(const GUInt64 *start, const size_t *count, const GI
                              const GDALExtendedDataType &type, const void *data)
 {
     return zsGuard([&] {
-        const bool isList = !m_dimensions.empty(), isText = m_type.GetClass() == GEDTC_STRING;
-        if (Node() == nullptr)
+        const bool isList = !m_dimensions.empty();
+        const size_t n = isList ? count[0] : 1;
+        const GInt64 first = isList ? static_cast<GInt64>(start[0]) : 0, by = isList ? step[0] : 1;
+        if (CurrentNode() == nullptr)
             return false;
-        const bool ok = isText ? TakeTexts(start, count, step, stride, type, data)
-                               : GDALExtendedDataType::CopyValues(
-                                     data, type, isList ? stride[0] : 1,
-                                     m_numbers.data() + (isList ? start[0] * m_type.GetSize() : 0), m_type,
-                                     isList ? step[0] : 1, isList ? count[0] : 1);
-        return ok && WriteValues();
+        for (size_t i = 0; i < n && m_type.NeedsFreeDynamicMemory(); i++)
+            Free(static_cast<size_t>(first + static_cast<GInt64>(i) * by));
+        return GDALExtendedDataType::CopyValues(data, type, isList ? stride[0] : 1, Value(static_cast<size_t>(first)),
+                                                m_type, by, n) &&
+               WriteValues();
     });
 }
 
-bool zsMdimDeleteAttribute(ZSMdimStore &store, const ZSMdimNode &handle, const std::string &owner,
-                           const std::string &name)
+bool zsMdimDeleteAttribute(ZSMdimStore &store, const ZSMdimNode &handle, const std::string &name)
 {
     const struct zs_node *node = store.CheckUpdatable() ? store.Node(handle) : nullptr;
     return node != nullptr && store.Edit([&](struct zs_hierarchy *hierarchy, struct zs_error *err) {
         return zs_attribute_exists(node, name.c_str())
                    ? zs_attribute_remove(hierarchy, node, name.c_str(), err)
-                   : zs_fail(err, ZS_NOT_FOUND, "attribute %s of %s: there is none", name.c_str(), owner.c_str());
+                   : zs_fail(err, ZS_NOT_FOUND, "attribute %s of /%s: there is none", name.c_str(), node->path);
     });
 }

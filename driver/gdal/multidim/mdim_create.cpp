@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <new>
 
 #include "gdal/create/filter.h"
 #include "gdal/guard.h"
@@ -24,31 +23,6 @@ static void usualStrings(struct zs_array_spec &spec)
         spec.chunk_shape[d] = std::max<uint64_t>(1, std::min(spec.shape[d], MOST_TEXTS / all));
         all *= spec.chunk_shape[d];
     }
-}
-
-/* Opens an array that was made; null with the message in err. */
-static std::shared_ptr<GDALMDArray> openMade(const std::shared_ptr<ZSMdimStore> &store, const std::string &path,
-                                             const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
-                                             const struct zs_array_spec &spec, bool isCoordinate, int chunkOrder,
-                                             struct zs_error *err)
-{
-    const struct zs_node *node = nullptr;
-    const struct zs_band_properties none = {}; // until some are set
-    const bool isText = spec.encoding.is_text;
-    enum zs_status status = zs_hierarchy_node(store->Hierarchy(), path.c_str(), &node, err);
-    if (status == ZS_OK && !isText && !isCoordinate && spec.ndim > 0)
-        status = zs_properties_write(store->Hierarchy(), node, &none, ZS_BAND_NODATA, err);
-    if (status == ZS_OK)
-        status = zs_hierarchy_node(store->Hierarchy(), path.c_str(), &node, err);
-    if (status != ZS_OK)
-        return nullptr;
-    const auto handle = store->Handle(path);
-    handle->isMade = true;
-    handle->isBlank = !isText;
-    handle->chunkOrder = chunkOrder;
-    auto array = zsMdimArray(store, node, dimensions, err);
-    handle->array = array;
-    return array;
 }
 
 /* The Zarr data type of an array of GDAL's; false (the store complains) where there is none. That of texts is bytes. */
@@ -140,14 +114,65 @@ static void chooseFilter(const ZSMdimStore &store, const std::string &path, cons
         spec.encoding.blosc_shuffle = filter;
 }
 
+/* Makes an array by its spec, whose encoding is still to be set, and opens it. */
+static std::shared_ptr<GDALMDArray> makeArray(const std::shared_ptr<ZSMdimStore> &store, const std::string &group,
+                                              const std::string &name,
+                                              const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
+                                              const GDALExtendedDataType &type, CSLConstList list,
+                                              struct zs_array_spec &spec)
+{
+    const bool isText = type.GetClass() == GEDTC_STRING;
+    const bool isCoordinate = dimensions.size() == 1 && dimensions[0]->GetName() == name; // of its dimension
+    const bool hasNodata = !isText && !isCoordinate && spec.ndim > 0;
+    const std::string path = zsPathIn(group, name);
+    CPLStringList own(CSLDuplicate(list));
+    if (store->IsCopying() && own.FetchNameValue("SHARD_CHUNK_SHAPE") == nullptr)
+        own.SetNameValue("BLOCKSIZE", nullptr); // GDAL 3.13 passes the source's block size to a copy
+    ZSMdimArrayOptions options{isCoordinate};
+    if (!applyOptions(options, path, own.List(), store->ArrayOptions(), spec))
+        return nullptr;
+    spec.encoding.is_text = isText;
+    if (isText && options.parsed.chunk.empty() && options.parsed.shard.empty())
+        usualStrings(spec);
+    if (isText && !options.hasCompression)
+        spec.encoding.compression = ZS_COMPRESS_NONE;
+    const bool isGuessed = options.parsed.guesses_shuffle && spec.encoding.compression == ZS_COMPRESS_BLOSC;
+    if (store->IsCopying() && hasNodata && isGuessed)
+        chooseFilter(*store, path, type, spec);
+    const auto make = [&](struct zs_hierarchy *hierarchy, struct zs_error *err) {
+        const struct zs_node *node = nullptr;
+        const struct zs_band_properties none = {}; // until some are set
+        ZS_TRY(zs_array_make(hierarchy, group.c_str(), name.c_str(), &spec, &node, err));
+        return hasNodata ? zs_properties_write(hierarchy, node, &none, ZS_BAND_NODATA, err) : ZS_OK;
+    };
+    struct zs_error err;
+    const struct zs_node *node = nullptr;
+    if (!store->Edit(make))
+        return nullptr;
+    const auto handle = store->Handle(path);
+    handle->isMade = true;
+    handle->isBlank = !isText;
+    handle->chunkOrder = options.parsed.chunk_order;
+    if (isCoordinate)
+    {
+        handle->dimensionType = dimensions[0]->GetType();
+        handle->dimensionDirection = dimensions[0]->GetDirection();
+        store->Refresh(); // dimensions that had no variable
+    }
+    auto array = zs_hierarchy_node(store->Hierarchy(), path.c_str(), &node, &err) == ZS_OK
+                     ? zsMdimArray(store, node, dimensions, &err)
+                     : nullptr;
+    return array != nullptr ? array : zsReport(err);
+}
+
 std::shared_ptr<GDALMDArray> zsMdimNewArray(const std::shared_ptr<ZSMdimStore> &store, const std::string &group,
                                             const std::string &name,
                                             const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
                                             const GDALExtendedDataType &type, CSLConstList list)
 {
     struct zs_array_spec spec = {};
-    const bool isText = type.GetClass() == GEDTC_STRING;
-    const bool isCoordinate = dimensions.size() == 1 && dimensions[0]->GetName() == name; // of its dimension
+    const struct zs_node *node = nullptr;
+    const std::string path = zsPathIn(group, name);
     if (!store->CheckName(name) || !typeOf(*store, name, type, dimensions.size(), spec.dtype))
         return nullptr;
     for (const auto &d : dimensions)
@@ -155,48 +180,13 @@ std::shared_ptr<GDALMDArray> zsMdimNewArray(const std::shared_ptr<ZSMdimStore> &
         spec.shape[spec.ndim] = d->GetSize();
         spec.dimension_names[spec.ndim++] = d->GetName().empty() ? nullptr : d->GetName().c_str();
     }
-    CPLStringList own(CSLDuplicate(list));
-    if (store->IsCopying() && own.FetchNameValue("SHARD_CHUNK_SHAPE") == nullptr)
-        own.SetNameValue("BLOCKSIZE", nullptr); // GDAL 3.13 passes the source's block size to a copy
-    if (!isText)
+    if (type.GetClass() != GEDTC_STRING)
         setFillValue(type, spec);
-    ZSMdimArrayOptions options{isCoordinate};
-    const std::string path = zsPathIn(group, name);
-    if (!applyOptions(options, path, own.List(), store->ArrayOptions(), spec))
-    {
+    const bool isTaken = zs_hierarchy_node(store->Hierarchy(), path.c_str(), &node, nullptr) == ZS_OK;
+    auto array = zsGuard([&] { return makeArray(store, group, name, dimensions, type, list, spec); });
+    if (array == nullptr && !isTaken) // GDAL 3.6 copies an array of Zarr v2 twice: what is there is no loss
         store->MarkRefused();
-        return nullptr;
-    }
-    spec.encoding.is_text = isText;
-    if (isText && options.parsed.chunk.empty() && options.parsed.shard.empty())
-        usualStrings(spec);
-    if (isText && !options.hasCompression)
-        spec.encoding.compression = ZS_COMPRESS_NONE;
-    const bool isGuessed = options.parsed.guesses_shuffle && spec.encoding.compression == ZS_COMPRESS_BLOSC;
-    if (store->IsCopying() && !isText && !isCoordinate && spec.ndim > 0 && isGuessed)
-        chooseFilter(*store, path, type, spec);
-    struct zs_error err, ignored;
-    const struct zs_node *node = nullptr;
-    const bool isMade =
-        zs_array_make(store->Hierarchy(), group.c_str(), name.c_str(), &spec, &node, &err) == ZS_OK;
-    std::shared_ptr<GDALMDArray> array;
-    try
-    {
-        array =
-            isMade ? openMade(store, path, dimensions, spec, isCoordinate, options.parsed.chunk_order, &err) : nullptr;
-    }
-    catch (const std::bad_alloc &)
-    {
-        static_cast<void>(zs_fail_memory(&err)); // what is made goes again
-    }
-    if (array != nullptr)
-        return array;
-    if (isMade)
-        static_cast<void>(zs_hierarchy_remove(store->Hierarchy(), path.c_str(), &ignored));
-    // GDAL 3.6 copies an array of Zarr v2 twice: what is there is no loss.
-    if (zs_hierarchy_node(store->Hierarchy(), path.c_str(), &node, &ignored) != ZS_OK)
-        store->MarkRefused();
-    return zsReport(err);
+    return array;
 }
 
 /* ---- Options ---- */

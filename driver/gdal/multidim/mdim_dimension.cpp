@@ -1,75 +1,72 @@
-/* Dimensions: those that arrays of the store have, and those that GDAL's users made. */
+/* Dimensions: those that arrays of the store have, and those that GDAL's users made; which arrays share one, and how it
+ * becomes longer or gets another name. */
 #include "mdim.h"
 
 #include <algorithm>
+#include <set>
 
 #include "gdal/guard.h"
 
+extern "C"
+{
+#include "raster/overviews.h"
+#include "zarr/make.h"
+}
+
+/* Name of a dimension of an array, "" where it has none. */
+static std::string nameOf(const struct zs_dimension &dim)
+{
+    return dim.name != nullptr ? dim.name : "";
+}
+
+/* Path of the group that a dimension of an array belongs to: the one of its coordinate variable, else of the array. */
+static std::string groupOf(const struct zs_node *node, const struct zs_dimension &dim)
+{
+    return zsParentPath(dim.variable != nullptr ? dim.variable->path : node->path);
+}
+
+/* ---- GDAL's object ---- */
+
 /* Finds the array that has it, and what that says of it; false where there is none. */
-bool ZSMdimDimension::Find(const ZSMdimStore &store, const struct zs_node *&node, struct zs_dimension &own) const
+bool ZSMdimDimension::Find(const struct zs_node *&node, struct zs_dimension &own) const
 {
     struct zs_dimension found[ZS_MAX_NDIM];
     int count = 0;
-    if (m_array == nullptr || !m_array->isThere ||
-        zs_hierarchy_node(store.Hierarchy(), m_array->path.c_str(), &node, nullptr) != ZS_OK ||
-        zs_dimensions_find(store.Hierarchy(), node, found, &count, nullptr) != ZS_OK || m_number >= count)
+    if (m_handle == nullptr || !m_handle->isThere ||
+        zs_hierarchy_node(m_store->Hierarchy(), m_handle->path.c_str(), &node, nullptr) != ZS_OK ||
+        zs_dimensions_find(m_store->Hierarchy(), node, found, &count, nullptr) != ZS_OK || m_number >= count)
         return false;
     own = found[m_number];
     return true;
 }
 
-std::string ZSMdimDimension::Key(const ZSMdimStore &store) const
-{
-    const struct zs_node *node = nullptr;
-    struct zs_dimension own;
-    return Find(store, node, own) ? ZSMdimStore::DimensionKey(node, own) : "";
-}
-
-void ZSMdimDimension::Refresh(const ZSMdimStore &store)
+void ZSMdimDimension::Refresh()
 {
     const struct zs_node *node = nullptr;
     struct zs_dimension own = {};
-    const bool isFound = Find(store, node, own);
+    const bool isFound = Find(node, own);
     if (isFound)
         m_nSize = own.size;
     if (isFound && own.name != nullptr)
         m_osName = own.name;
-    if (const auto group = m_group.lock())
-        m_osFullName = ZSMdimStore::FullName(store.GroupName(group->path), m_osName);
+    if (m_group != nullptr)
+        m_osFullName = ZSMdimStore::FullName(m_store->GroupName(m_group->path), m_osName);
     else if (isFound && own.name != nullptr)
-        m_osFullName = ZSMdimStore::FullName(
-            store.ParentName(own.variable != nullptr ? own.variable->path : node->path), m_osName);
-}
-
-/* The array of the name of a dimension that was made, beside it, of that dimension alone; null: there is none. */
-std::shared_ptr<GDALMDArray> ZSMdimDimension::MadeVariable(ZSMdimStore &store) const
-{
-    const struct zs_node *node = nullptr;
-    struct zs_error err;
-    const auto group = m_group.lock();
-    const std::string path = group != nullptr ? zsPathIn(group->path, GetName()) : "";
-    if (group == nullptr || zs_hierarchy_node(store.Hierarchy(), path.c_str(), &node, &err) != ZS_OK ||
-        node->type != ZS_NODE_ARRAY)
-        return nullptr;
-    auto array = store.Array(path, &err);
-    const bool isOwn =
-        array != nullptr && array->GetDimensionCount() == 1 && array->GetDimensions()[0]->GetSize() == GetSize();
-    return isOwn ? array : nullptr;
+        m_osFullName = ZSMdimStore::FullName(m_store->GroupName(groupOf(node, own)), m_osName);
 }
 
 /* Coordinates of X or Y, without a variable, from the transform: those of the pixels' centres. Null where the raster is
  * rotated. */
-std::shared_ptr<GDALMDArray> ZSMdimDimension::CoordinatesOfTransform(struct zs_hierarchy *hierarchy,
-                                                                     const struct zs_node *node) const
+std::shared_ptr<GDALMDArray> ZSMdimDimension::CoordinatesOfTransform(const struct zs_node *node) const
 {
     struct zs_axes axes;
     struct zs_georef georef;
     struct zs_error err;
     if (node->array == nullptr || node->array->ndim < 2 ||
-        zs_axes_find(hierarchy, node, nullptr, nullptr, &axes, &err) != ZS_OK ||
+        zs_axes_find(m_store->Hierarchy(), node, nullptr, nullptr, &axes, &err) != ZS_OK ||
         (axes.x != m_number && axes.y != m_number))
         return nullptr;
-    if (zs_georef_read(hierarchy, node, axes, &georef, &err) != ZS_OK)
+    if (zs_georef_read(m_store->Hierarchy(), node, axes, &georef, &err) != ZS_OK)
         return zsReport(err);
     const ZSOwned<struct zs_georef> cleared(&georef, zs_georef_clear);
     const double *t = georef.transform;
@@ -88,13 +85,11 @@ std::shared_ptr<GDALMDArray> ZSMdimDimension::GetIndexingVariable() const
         struct zs_error err;
         const struct zs_node *node = nullptr;
         struct zs_dimension own;
-        const auto store = m_store.lock();
-        auto made = store != nullptr ? MadeVariable(*store) : nullptr;
-        if (store == nullptr || made != nullptr || !Find(*store, node, own))
-            return made;
+        if (!Find(node, own))
+            return nullptr;
         if (own.variable == nullptr)
-            return CoordinatesOfTransform(store->Hierarchy(), node);
-        auto array = store->Array(own.variable->path, &err);
+            return CoordinatesOfTransform(node);
+        auto array = m_store->Array(own.variable->path, &err);
         if (array == nullptr)
             CPLDebug("ShardedZarr", "%s", err.message);
         return array;
@@ -104,8 +99,6 @@ std::shared_ptr<GDALMDArray> ZSMdimDimension::GetIndexingVariable() const
 /* Zarr identifies a dimension's variable by its name alone: the array must be named as the dimension. */
 bool ZSMdimDimension::SetIndexingVariable(std::shared_ptr<GDALMDArray> variable)
 {
-    if (m_group.expired())
-        return GDALDimension::SetIndexingVariable(variable);
     if (variable == nullptr || (variable->GetName() == GetName() && GetIndexingVariable() == variable))
         return true;
     CPLError(CE_Warning, CPLE_NotSupported,
@@ -118,93 +111,255 @@ bool ZSMdimDimension::SetIndexingVariable(std::shared_ptr<GDALMDArray> variable)
 bool ZSMdimDimension::Rename(const std::string &given)
 {
     return zsGuard([&] {
+        struct zs_error err;
         const std::string name = zsUtf8(given);
-        const bool isInArray = m_array != nullptr && m_array->isThere;
-        const auto made = m_group.lock();
-        const std::string group = made != nullptr ? made->path : isInArray ? zsParentPath(m_array->path) : "";
-        const auto store = m_store.lock();
-        const ZSMdimNode *array = isInArray ? m_array.get() : nullptr;
-        if (store == nullptr || !store->RenameDimension(array, m_number, group, GetName(), name))
+        if (!m_store->CheckUpdatable())
+            return false;
+        if (zs_node_check_name(name.c_str(), &err) != ZS_OK)
+            return static_cast<bool>(zsReport(err));
+        if (m_handle != nullptr &&
+            !zsMdimRenameDimension(*m_store, *m_handle, static_cast<size_t>(m_number), name))
             return false;
         m_osName = name; // where no array has it
-        Refresh(*store);
+        Refresh();
         return true;
     });
 }
 #endif
-
-/* ---- Of a store ---- */
-
-/* Without a variable two arrays may have other coordinates: each has its own dimension. */
-std::string ZSMdimStore::DimensionKey(const struct zs_node *node, const struct zs_dimension &from)
-{
-    if (from.name == nullptr || from.name[0] == '\0')
-        return "";
-    return std::string(from.variable != nullptr ? "variable " : "array ") +
-           (from.variable != nullptr ? from.variable->path : node->path) + "\n" + from.name;
-}
 
 bool ZSMdimStore::Dimensions(const struct zs_node *node, std::vector<std::shared_ptr<GDALDimension>> &dimensions,
                              struct zs_error *err)
 {
     struct zs_dimension found[ZS_MAX_NDIM];
     int count = 0;
-    const auto handle = Handle(node->path);
     if (zs_dimensions_find(Hierarchy(), node, found, &count, err) != ZS_OK)
         return false;
     for (int d = 0; d < count; d++)
     {
         const struct zs_dimension &from = found[d];
-        const std::string key = DimensionKey(node, from);
-        const std::string name = !key.empty() ? from.name : "dim" + std::to_string(d);
-        const std::string parent =
-            key.empty() ? "" : ParentName(from.variable != nullptr ? from.variable->path : node->path);
-        const std::lock_guard<std::mutex> held(m_lock);
-        auto dimension = !key.empty() ? MadeDimension(node->path, name, from.size) : nullptr;
-        if (dimension == nullptr && !key.empty())
-            dimension = m_dimensions[key].lock();
-        if (dimension == nullptr || dimension->GetSize() != from.size)
-        {
-            dimension = std::make_shared<ZSMdimDimension>(shared_from_this(), parent, name, from.type, from.direction,
-                                                          from.size, nullptr);
-            if (!key.empty())
-                m_dimensions[key] = dimension;
-        }
-        dimension->SetArray(handle, d);
+        const bool isNamed = !nameOf(from).empty();
+        const auto dimension = std::make_shared<ZSMdimDimension>(
+            shared_from_this(), isNamed ? GroupName(groupOf(node, from)) : "",
+            isNamed ? from.name : "dim" + std::to_string(d), from.type, from.direction, from.size, nullptr);
+        dimension->SetArray(Handle(node->path), static_cast<size_t>(d));
+        Follow(dimension);
         dimensions.push_back(dimension);
     }
     return true;
 }
 
-std::shared_ptr<GDALDimension> ZSMdimStore::MakeDimension(const std::shared_ptr<ZSMdimNode> &group,
-                                                          const std::string &name, const std::string &type,
-                                                          const std::string &direction, GUInt64 size)
+/* ---- Changing names and sizes ---- */
+
+namespace
 {
-    auto &made = group->made;
-    const auto isNamed = [&name](const std::shared_ptr<ZSMdimDimension> &d) { return d->GetName() == name; };
-    if (name.empty() || std::any_of(made.begin(), made.end(), isNamed))
-        return zsRefuse(CPLE_IllegalArg, "dimension \"%s\" of %s: %s", name.c_str(), GroupName(group->path).c_str(),
-                        name.empty() ? "expected a name" : "there is one already");
-    made.push_back(std::make_shared<ZSMdimDimension>(shared_from_this(), GroupName(group->path), name, type, direction,
-                                                     size, group));
-    return made.back();
+/* An array, and its dimensions as they are and as they shall be. */
+struct Found
+{
+    const struct zs_node *node;
+    std::vector<struct zs_dimension> dims, wanted;
+
+    std::string Group() const
+    {
+        return zsParentPath(node->path);
+    }
+};
+
+/* Dimensions of one array that change, with all arrays that share them. */
+struct Change
+{
+    std::vector<Found> all; /* arrays of the store whose dimensions can be read: opening others reports the error */
+    size_t own = 0;         /* number of the array */
+    std::map<std::string, Found> arrays = {}; /* that change, by path */
+
+    enum zs_status Find(struct zs_hierarchy *hierarchy, const std::string &path, struct zs_error *err);
+    template <class F> void ForEach(size_t number, F &&f);
+    void LeaveOverviews(struct zs_hierarchy *hierarchy);
+};
+} // namespace
+
+enum zs_status Change::Find(struct zs_hierarchy *hierarchy, const std::string &path, struct zs_error *err)
+{
+    const struct zs_node **nodes = nullptr;
+    size_t listed = 0;
+    ZS_TRY(zs_hierarchy_list(hierarchy, &nodes, &listed, err));
+    const std::unique_ptr<const struct zs_node *, decltype(&free)> freed(nodes, free);
+    for (size_t i = 0; i < listed; i++)
+    {
+        struct zs_dimension found[ZS_MAX_NDIM];
+        int count = 0;
+        if (nodes[i]->type != ZS_NODE_ARRAY ||
+            zs_dimensions_find(hierarchy, nodes[i], found, &count, nullptr) != ZS_OK)
+            continue;
+        if (path == nodes[i]->path)
+            own = all.size();
+        const std::vector<struct zs_dimension> dims(found, found + count);
+        all.push_back({nodes[i], dims, dims});
+    }
+    if (own < all.size() && path == all[own].node->path)
+        return ZS_OK;
+    return zs_fail(err, ZS_INVALID, "array /%s: expected dimensions that can be read", path.c_str());
 }
 
-/* The dimension of that name and size that was made in the group of an array, or in one above. */
-std::shared_ptr<ZSMdimDimension> ZSMdimStore::MadeDimension(const std::string &path, const std::string &name,
-                                                            GUInt64 size) const
+/* Calls f(array, number of its dimension) for each array that shares a dimension of the own one, which is itself one of
+ * them: it has one name and one size in both, and belongs to one group. */
+template <class F> void Change::ForEach(size_t number, F &&f)
 {
-    for (std::string group = path; m_isUpdatable && !group.empty();)
+    const Found &array = all[own];
+    const struct zs_dimension &dim = array.dims[number];
+    for (const Found &other : all)
     {
-        group = zsParentPath(group);
-        const auto found = m_nodes.find(group);
-        if (found == m_nodes.end())
-            continue;
-        for (const auto &d : found->second->made)
+        for (size_t d = 0; d < other.dims.size(); d++)
         {
-            if (d->GetName() == name && d->GetSize() == size)
-                return d;
+            const struct zs_dimension &that = other.dims[d];
+            const bool isOne = &other == &array && d == number;
+            if (isOne || (!nameOf(dim).empty() && nameOf(dim) == nameOf(that) && dim.size == that.size &&
+                          groupOf(array.node, dim) == groupOf(other.node, that)))
+                f(arrays.emplace(other.node->path, other).first->second, d);
         }
     }
-    return nullptr;
 }
+
+/* Leaves out the overviews of arrays that become longer, with a warning: they have the old size, and are not found
+ * until they are made again. */
+void Change::LeaveOverviews(struct zs_hierarchy *hierarchy)
+{
+    std::set<std::string> found, with;
+    for (const auto &[path, array] : arrays)
+    {
+        struct zs_error ignored;
+        struct zs_axes axes;
+        struct zs_names levels = {};
+        if (zs_axes_find(hierarchy, array.node, nullptr, nullptr, &axes, &ignored) != ZS_OK || axes.y < 0 ||
+            zs_overviews_find(hierarchy, array.node, axes, &levels, &ignored) != ZS_OK)
+            continue;
+        const ZSOwned<char *> freed(levels.list, zs_names_free);
+        found.insert(levels.list, levels.list + levels.count);
+        if (levels.count > 0)
+            with.insert(path);
+    }
+    for (const auto &level : found)
+    {
+        arrays.erase(level);
+        with.erase(level);
+    }
+    for (const auto &path : with)
+        CPLError(CE_Warning, CPLE_AppDefined,
+                 "array /%s: its overviews have the size that it had: they are to be made again (gdaladdo)",
+                 path.c_str());
+}
+
+/* Gives an array the wanted names and sizes of its dimensions. */
+static enum zs_status writeDimensions(struct zs_hierarchy *hierarchy, const Found &array, struct zs_error *err)
+{
+    std::vector<uint64_t> shape;
+    std::vector<const char *> names;
+    const struct zs_node *node = array.node;
+    bool isLonger = false, isRenamed = false; // what stays is not written
+    for (size_t d = 0; d < array.dims.size(); d++)
+    {
+        shape.push_back(array.wanted[d].size);
+        names.push_back(array.wanted[d].name);
+        isLonger = isLonger || shape[d] != array.dims[d].size;
+        isRenamed = isRenamed || names[d] != array.dims[d].name;
+    }
+    ZS_TRY(zs_array_update_document(hierarchy, node, isLonger ? shape.data() : nullptr,
+                                    isRenamed ? names.data() : nullptr, nullptr, &node, err));
+    for (size_t d = 0; d < names.size(); d++)
+    {
+        const char *before = array.dims[d].name;
+        if (before != nullptr && names[d] != before)
+            ZS_TRY(zs_dimension_rename_attributes(hierarchy, node, before, names[d], err));
+    }
+    return ZS_OK;
+}
+
+/* Changes all of the arrays, or none. */
+static bool changeAll(ZSMdimStore &store, const Change &change)
+{
+    for (const auto &[path, array] : change.arrays)
+    {
+        // Chunks are numbered by the shape of before.
+        const auto handle = store.Handle(path);
+        if (!store.FlushArray(*handle))
+            return false;
+        handle->Close();
+    }
+    const auto write = [&](struct zs_hierarchy *hierarchy, struct zs_error *err) {
+        for (const auto &[path, array] : change.arrays)
+            ZS_TRY(writeDimensions(hierarchy, array, err));
+        return ZS_OK;
+    };
+    if (!store.Edit(write))
+        return false;
+    store.Refresh();
+    return true;
+}
+
+bool zsMdimResize(ZSMdimStore &store, const ZSMdimNode &handle, const std::vector<GUInt64> &sizes)
+{
+    struct zs_error err;
+    Change change;
+    const std::string what = "array /" + handle.path + ": ";
+    if (!store.CheckUpdatable() || store.Node(handle) == nullptr)
+        return false;
+    if (change.Find(store.Hierarchy(), handle.path, &err) != ZS_OK)
+        return zsReport(err);
+    const auto dims = change.all[change.own].dims;
+    if (sizes.size() != dims.size())
+        return zsRefuse(CPLE_IllegalArg, "%sexpected sizes of %zu dimensions, found %zu", what.c_str(), dims.size(),
+                        sizes.size());
+    std::string listed; /* an array that cannot become longer */
+    for (size_t d = 0; d < sizes.size(); d++)
+    {
+        if (sizes[d] < dims[d].size)
+            return zsRefuse(CPLE_IllegalArg, "%sdimension %zu has %llu elements, arrays are made longer, not %llu",
+                            what.c_str(), d, static_cast<unsigned long long>(dims[d].size),
+                            static_cast<unsigned long long>(sizes[d]));
+        const auto resize = [&](Found &array, size_t number) {
+            array.wanted[number].size = sizes[d];
+            if (array.node->array != nullptr && array.node->array->edges[number] != nullptr)
+                listed = array.node->path;
+        };
+        if (sizes[d] != dims[d].size)
+            change.ForEach(d, resize);
+    }
+    if (!listed.empty())
+        return zsRefuse(CPLE_NotSupported, "%s/%s lists the lengths of its chunks along it", what.c_str(),
+                        listed.c_str());
+    const auto own = change.arrays.find(handle.path);
+    for (size_t d = 0; own != change.arrays.end() && d < sizes.size(); d++)
+    {
+        if (own->second.wanted[d].size != sizes[d])
+            return zsRefuse(CPLE_IllegalArg, "%shas a dimension twice: expected one size of it", what.c_str());
+    }
+    change.LeaveOverviews(store.Hierarchy());
+    return changeAll(store, change);
+}
+
+#if ZS_GDAL_AT_LEAST(8)
+bool zsMdimRenameDimension(ZSMdimStore &store, const ZSMdimNode &handle, size_t number, const std::string &name)
+{
+    struct zs_error err;
+    Change change;
+    std::set<std::string> groups; /* of arrays that change */
+    if (store.Node(handle) == nullptr)
+        return false;
+    if (change.Find(store.Hierarchy(), handle.path, &err) != ZS_OK)
+        return zsReport(err);
+    const std::string before = nameOf(change.all[change.own].dims[number]);
+    change.ForEach(number, [&](Found &array, size_t d) {
+        array.wanted[d].name = name.c_str();
+        groups.insert(array.Group());
+    });
+    for (const auto &other : change.all)
+    {
+        for (const auto &dim : other.dims)
+        {
+            if (nameOf(dim) == name && groups.count(other.Group()) > 0)
+                return zsRefuse(CPLE_AppDefined, "dimension %s: there is one called %s already", before.c_str(),
+                                name.c_str());
+        }
+    }
+    return changeAll(store, change);
+}
+#endif

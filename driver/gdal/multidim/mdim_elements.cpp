@@ -1,4 +1,4 @@
-/* Elements of arrays: read and written with steps, and copied. */
+/* Elements of arrays, read and written with steps. */
 #include "mdim.h"
 
 #include <algorithm>
@@ -208,62 +208,4 @@ enum zs_status zsMdimWriteTexts(struct zs_hierarchy *hierarchy, const struct zs_
 {
     Texts texts{request, type};
     return zs_texts_write(hierarchy, node, most, &request, Texts::Give, &texts, err);
-}
-
-/* ---- Copying ---- */
-
-namespace
-{
-struct Copying
-{
-    GDALMDArray &to;
-    const GDALExtendedDataType type; /* of the source */
-    std::vector<GByte> elements;
-    GUInt64 &cost;
-    GUInt64 totalCost;
-    GDALProgressFunc progress;
-    void *progressData;
-
-    bool Copy(GDALAbstractMDArray &from, const GUInt64 *start, const size_t *count);
-};
-} // namespace
-
-bool Copying::Copy(GDALAbstractMDArray &from, const GUInt64 *start, const size_t *count)
-{
-    size_t n = 1;
-    for (size_t d = 0; d < from.GetDimensionCount(); d++)
-        n *= count[d];
-    elements.resize(n * type.GetSize());
-    const bool hasTexts = type.NeedsFreeDynamicMemory();
-    if (hasTexts)
-        std::fill(elements.begin(), elements.end(), static_cast<GByte>(0));
-    const bool ok = from.Read(start, count, nullptr, nullptr, type, elements.data()) &&
-                    to.Write(start, count, nullptr, nullptr, type, elements.data());
-    for (size_t at = 0; hasTexts && at < elements.size(); at += type.GetSize())
-        type.FreeDynamicMemory(elements.data() + at);
-    cost += n * type.GetSize();
-    return ok && progress(static_cast<double>(cost) / static_cast<double>(totalCost), "", progressData) != FALSE;
-}
-
-/* GDAL's own CopyFrom() passes over elements that cannot be read, unless it is strict. */
-bool zsMdimCopyValues(GDALMDArray &to, const GDALMDArray &from, GUInt64 &cost, GUInt64 totalCost,
-                      GDALProgressFunc progress, void *progressData)
-{
-    constexpr GIntBig USUAL_TEXT = 64; // bytes, as a guess
-    Copying copying{to, from.GetDataType(), {}, cost, totalCost, progress, progressData};
-    const std::vector<GUInt64> start(to.GetDimensionCount());
-    std::vector<GUInt64> count;
-    for (const auto &d : to.GetDimensions())
-        count.push_back(d->GetSize());
-    if (std::find(count.begin(), count.end(), 0) != count.end())
-        return true;
-    const char *swath = CPLGetConfigOption("GDAL_SWATH_SIZE", nullptr);
-    GIntBig most = swath != nullptr ? CPLAtoGIntBig(swath) : GDALGetCacheMax64() / 4;
-    if (copying.type.NeedsFreeDynamicMemory())
-        most = most / USUAL_TEXT * static_cast<GIntBig>(copying.type.GetSize());
-    const auto pieces = to.GetProcessingChunkSize(static_cast<size_t>(std::max<GIntBig>(1, most)));
-    const auto copy = [](GDALAbstractMDArray *of, const GUInt64 *at, const size_t *n, GUInt64, GUInt64, void *data) {
-        return static_cast<Copying *>(data)->Copy(*of, at, n);
-    };
-    return const_cast<GDALMDArray &>(from).ProcessPerChunk(start.data(), count.data(), pieces.data(), copy, &copying);
 }

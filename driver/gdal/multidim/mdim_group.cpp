@@ -16,10 +16,9 @@ namespace
 {
 class ZSMdimGroup final : public GDALGroup, public ZSMdimObject
 {
-    std::shared_ptr<ZSMdimStore> m_store;
-    std::shared_ptr<ZSMdimNode> m_handle; /* null: there is none, only m_only */
-    const struct zs_node *m_only; /* the one array that it shows; null: all */
+    std::vector<std::shared_ptr<ZSMdimDimension>> m_made; /* dimensions */
 
+    std::vector<const struct zs_node *> Children(bool *isKnown = nullptr) const;
     std::vector<std::string> ChildNames(enum zs_node_type type) const;
     bool CheckGroup() const;
 #if ZS_GDAL_AT_LEAST(8)
@@ -32,14 +31,14 @@ class ZSMdimGroup final : public GDALGroup, public ZSMdimObject
     using GDALGroup::SetSelf;
 #endif
     ZSMdimGroup(const std::shared_ptr<ZSMdimStore> &store, const std::string &parent, const std::string &name,
-                const std::shared_ptr<ZSMdimNode> &handle, const struct zs_node *only)
-        : GDALGroup(parent, name), m_store(store), m_handle(handle), m_only(only)
+                const std::shared_ptr<ZSMdimNode> &handle)
+        : GDALGroup(parent, name), ZSMdimObject(store, handle)
     {
     }
-    void Refresh(const ZSMdimStore &store) override
+    void Refresh() override
     {
-        m_osName = store.NodeName(m_handle->path);
-        m_osFullName = ZSMdimStore::FullName(store.ParentName(m_handle->path), m_osName);
+        m_osName = m_store->NodeName(m_handle->path);
+        m_osFullName = m_store->GroupName(m_handle->path);
     }
     std::vector<std::string> GetMDArrayNames(CSLConstList options) const override;
     std::shared_ptr<GDALMDArray> OpenMDArray(const std::string &name, CSLConstList options) const override;
@@ -74,7 +73,7 @@ class ZSMdimGroup final : public GDALGroup, public ZSMdimObject
     bool DeleteAttribute(const std::string &name, CSLConstList) override
     {
         return zsGuard([&] {
-            return CheckGroup() && zsMdimDeleteAttribute(*m_store, *m_handle, GetFullName(), name);
+            return CheckGroup() && zsMdimDeleteAttribute(*m_store, *m_handle, name);
         });
     }
 #endif
@@ -85,16 +84,17 @@ class ZSMdimGroup final : public GDALGroup, public ZSMdimObject
 };
 } // namespace
 
-/* Nodes directly in a group; *isKnown is false, with a CPLError, where they could not be found out. */
-static std::vector<const struct zs_node *> children(const ZSMdimStore &store, const std::string &group,
-                                                    bool *isKnown = nullptr)
+/* Nodes directly in the group; *isKnown is false, with a CPLError, where they could not be found out. */
+std::vector<const struct zs_node *> ZSMdimGroup::Children(bool *isKnown) const
 {
-    const struct zs_node **nodes = nullptr;
+    const struct zs_node **nodes = nullptr, *own = Node();
     size_t count = 0;
     struct zs_error err;
-    const bool isListed = zs_hierarchy_list(store.Hierarchy(), &nodes, &count, &err) == ZS_OK;
+    if (own == nullptr || own->type == ZS_NODE_ARRAY)
+        return own != nullptr ? std::vector<const struct zs_node *>{own} : std::vector<const struct zs_node *>{};
+    const bool isListed = zs_hierarchy_list(m_store->Hierarchy(), &nodes, &count, &err) == ZS_OK;
     if (isKnown != nullptr)
-        *isKnown = isListed && (!group.empty() || zs_hierarchy_left_out(store.Hierarchy()) == nullptr);
+        *isKnown = isListed && (own->path[0] != '\0' || zs_hierarchy_left_out(m_store->Hierarchy()) == nullptr);
     if (!isListed)
     {
         zsReport(err);
@@ -103,7 +103,7 @@ static std::vector<const struct zs_node *> children(const ZSMdimStore &store, co
     const std::unique_ptr<const struct zs_node *, decltype(&free)> freed(nodes, free);
     std::vector<const struct zs_node *> found;
     size_t at = 0;
-    while (const struct zs_node *child = zs_nodes_child(nodes, count, group.c_str(), &at))
+    while (const struct zs_node *child = zs_nodes_child(nodes, count, own->path, &at))
         found.push_back(child);
     return found;
 }
@@ -116,7 +116,7 @@ std::vector<std::string> ZSMdimGroup::ChildNames(enum zs_node_type type) const
 {
     std::vector<std::string> names;
     bool isKnown = true;
-    for (const auto *child : children(*m_store, m_handle->path, &isKnown))
+    for (const auto *child : Children(&isKnown))
     {
         if (child->type == type)
             names.push_back(m_store->NodeName(child->path));
@@ -129,11 +129,11 @@ std::vector<std::string> ZSMdimGroup::ChildNames(enum zs_node_type type) const
 /* Returns null without an error for an absent child: GDAL tries a name in several groups. */
 const struct zs_node *ZSMdimGroup::Child(const std::string &name, enum zs_node_type type) const
 {
-    const struct zs_node *found = nullptr;
+    const struct zs_node *own = Node(), *found = nullptr;
     struct zs_error err;
-    if (m_only != nullptr)
-        return type == m_only->type && name == m_store->NodeName(m_only->path) ? m_only : nullptr;
-    if (!zs_is_inside_name(name.c_str()))
+    if (own != nullptr && own->type == ZS_NODE_ARRAY)
+        return type == own->type && name == m_store->NodeName(own->path) ? own : nullptr;
+    if (own == nullptr || !zs_is_inside_name(name.c_str()))
         return nullptr;
     const enum zs_status status =
         zs_hierarchy_node_at(m_store->Hierarchy(), m_handle->path.c_str(), name.c_str(), &found, &err);
@@ -145,8 +145,6 @@ const struct zs_node *ZSMdimGroup::Child(const std::string &name, enum zs_node_t
 std::vector<std::string> ZSMdimGroup::GetMDArrayNames(CSLConstList) const
 {
     return zsGuard([&] {
-        if (m_only != nullptr)
-            return std::vector<std::string>{m_store->NodeName(m_only->path)};
         auto names = ChildNames(ZS_NODE_ARRAY);
         // GDAL's netCDF driver takes the first array of a dimension that it is given for its coordinates.
         std::stable_partition(names.begin(), names.end(), [this](const std::string &name) {
@@ -162,8 +160,7 @@ std::vector<std::string> ZSMdimGroup::GetMDArrayNames(CSLConstList) const
 
 std::vector<std::string> ZSMdimGroup::GetGroupNames(CSLConstList) const
 {
-    return zsGuard(
-        [&] { return m_only != nullptr ? std::vector<std::string>{} : ChildNames(ZS_NODE_GROUP); });
+    return zsGuard([&] { return ChildNames(ZS_NODE_GROUP); });
 }
 
 std::shared_ptr<GDALMDArray> ZSMdimGroup::OpenMDArray(const std::string &name, CSLConstList) const
@@ -171,9 +168,9 @@ std::shared_ptr<GDALMDArray> ZSMdimGroup::OpenMDArray(const std::string &name, C
     return zsGuard([&]() -> std::shared_ptr<GDALMDArray> {
         struct zs_error err;
         const struct zs_node *node = Child(name, ZS_NODE_ARRAY);
-        if (node == nullptr && m_only == nullptr && name == UNKNOWN) // says why not all is known
+        if (node == nullptr && name == UNKNOWN) // says why not all is known
         {
-            children(*m_store, m_handle->path);
+            Children();
             const char *leftOut = zs_hierarchy_left_out(m_store->Hierarchy());
             if (leftOut != nullptr)
                 zsRefuse(CPLE_AppDefined, "%s: left out is \"%.200s\": this name leads out of a store on some systems",
@@ -189,7 +186,7 @@ std::shared_ptr<GDALMDArray> ZSMdimGroup::OpenMDArray(const std::string &name, C
 std::shared_ptr<GDALGroup> ZSMdimGroup::OpenGroup(const std::string &name, CSLConstList) const
 {
     return zsGuard([&]() -> std::shared_ptr<GDALGroup> {
-        const struct zs_node *node = m_only == nullptr ? Child(name, ZS_NODE_GROUP) : nullptr;
+        const struct zs_node *node = Child(name, ZS_NODE_GROUP);
         return node != nullptr ? m_store->Group(node->path) : nullptr;
     });
 }
@@ -200,14 +197,10 @@ std::vector<std::shared_ptr<GDALDimension>> ZSMdimGroup::GetDimensions(CSLConstL
         // GDAL's tools confuse dimensions of one name and different sizes: only the first is shown; arrays have their
         // own.
         std::map<std::string, std::shared_ptr<GDALDimension>> byName;
-        std::vector<std::shared_ptr<GDALDimension>> out;
-        if (m_handle != nullptr)
-            out.assign(m_handle->made.begin(), m_handle->made.end());
+        std::vector<std::shared_ptr<GDALDimension>> out(m_made.begin(), m_made.end());
         for (const auto &d : out)
             byName.emplace(d->GetName(), d);
-        const auto arrays =
-            m_only != nullptr ? std::vector<const struct zs_node *>{m_only} : children(*m_store, m_handle->path);
-        for (const auto *child : arrays)
+        for (const auto *child : Children())
         {
             std::vector<std::shared_ptr<GDALDimension>> dimensions;
             struct zs_error err;
@@ -227,8 +220,14 @@ std::vector<std::shared_ptr<GDALDimension>> ZSMdimGroup::GetDimensions(CSLConstL
 std::vector<std::shared_ptr<GDALAttribute>> ZSMdimGroup::GetAttributes(CSLConstList) const
 {
     return zsGuard([&] {
-        return m_handle != nullptr ? zsMdimAttributes(m_store, m_handle, GetFullName(), nullptr, false)
-                                   : std::vector<std::shared_ptr<GDALAttribute>>{};
+        const struct zs_node *node = Node();
+        // An array alone has the attributes of its group.
+        const bool isArray = node != nullptr && node->type == ZS_NODE_ARRAY;
+        const auto handle = isArray ? m_store->Handle(zsParentPath(node->path)) : m_handle;
+        if (isArray)
+            node = m_store->Node(*handle);
+        return node != nullptr && node->type == ZS_NODE_GROUP ? zsMdimAttributes(m_store, handle, nullptr, false)
+                                                              : std::vector<std::shared_ptr<GDALAttribute>>{};
     });
 }
 
@@ -236,10 +235,9 @@ std::vector<std::shared_ptr<GDALAttribute>> ZSMdimGroup::GetAttributes(CSLConstL
 
 bool ZSMdimGroup::CheckGroup() const
 {
-    if (!m_store->CheckUpdatable())
-        return false;
-    if (m_handle != nullptr && m_only == nullptr)
-        return m_store->Node(*m_handle) != nullptr;
+    const struct zs_node *node = m_store->CheckUpdatable() ? Node() : nullptr;
+    if (node == nullptr || node->type == ZS_NODE_GROUP)
+        return node != nullptr;
     return zsRefuse(CPLE_NotSupported, "%s: one array was opened, not its group", m_store->Store()->root);
 }
 
@@ -264,8 +262,17 @@ std::shared_ptr<GDALGroup> ZSMdimGroup::CreateGroup(const std::string &name, CSL
 std::shared_ptr<GDALDimension> ZSMdimGroup::CreateDimension(const std::string &name, const std::string &type,
                                                             const std::string &direction, GUInt64 size, CSLConstList)
 {
-    return zsGuard([&] {
-        return CheckGroup() ? m_store->MakeDimension(m_handle, zsUtf8(name), type, direction, size) : nullptr;
+    return zsGuard([&]() -> std::shared_ptr<GDALDimension> {
+        const std::string own = zsUtf8(name);
+        const auto isNamed = [&](const std::shared_ptr<ZSMdimDimension> &d) { return d->GetName() == own; };
+        if (!CheckGroup())
+            return nullptr;
+        if (own.empty() || std::any_of(m_made.begin(), m_made.end(), isNamed))
+            return zsRefuse(CPLE_IllegalArg, "dimension \"%s\" of %s: %s", own.c_str(), GetFullName().c_str(),
+                            own.empty() ? "expected a name" : "there is one already");
+        m_made.push_back(std::make_shared<ZSMdimDimension>(m_store, GetFullName(), own, type, direction, size, m_handle));
+        m_store->Follow(m_made.back());
+        return m_made.back();
     });
 }
 
@@ -297,16 +304,15 @@ std::shared_ptr<GDALAttribute> ZSMdimGroup::CreateAttribute(const std::string &n
                                                             const GDALExtendedDataType &type, CSLConstList)
 {
     return zsGuard([&] {
-        return CheckGroup() ? zsMdimNewAttribute(m_store, m_handle, GetFullName(), name, dimensions, type)
+        return CheckGroup() ? zsMdimNewAttribute(m_store, m_handle, name, dimensions, type)
                             : nullptr;
     });
 }
 
 std::shared_ptr<GDALGroup> zsMdimGroup(const std::shared_ptr<ZSMdimStore> &store, const std::string &parent,
-                                       const std::string &name, const std::shared_ptr<ZSMdimNode> &handle,
-                                       const struct zs_node *only)
+                                       const std::string &name, const std::shared_ptr<ZSMdimNode> &handle)
 {
-    auto group = std::make_shared<ZSMdimGroup>(store, parent, name, handle, only);
+    auto group = std::make_shared<ZSMdimGroup>(store, parent, name, handle);
 #if ZS_GDAL_AT_LEAST(8)
     group->SetSelf(group);
 #endif
@@ -407,14 +413,9 @@ std::unique_ptr<GDALDataset> zsMdimOpen(const std::shared_ptr<ZSStore> &store, c
         zs_fail(err, ZS_ARGUMENT, "array /%s: indices are for rasters, not for the multidimensional API", node->path);
         return nullptr;
     }
-    const bool isArray = node->type == ZS_NODE_ARRAY;
-    const struct zs_node *group = isArray ? nullptr : node;
-    if (isArray && node->path[0] != '\0' &&
-        zs_hierarchy_node(store->hierarchy, zsParentPath(node->path).c_str(), &group, err) != ZS_OK)
-        return nullptr;
-    const auto opened = std::make_shared<ZSMdimStore>(store, options, group, isArray ? node : nullptr, access);
+    const auto opened = std::make_shared<ZSMdimStore>(store, options, node, access);
     // Not a dataset of nothing that can be read.
-    if (isArray && !node->is_text && opened->Open(*opened->Handle(node->path), err) == nullptr)
+    if (node->type == ZS_NODE_ARRAY && !node->is_text && opened->Open(*opened->Handle(node->path), err) == nullptr)
         return nullptr;
     return zsMdimDataset(opened, access);
 }

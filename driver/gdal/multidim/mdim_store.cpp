@@ -1,6 +1,9 @@
-/* A store of the multidimensional face: what its objects share, how it is made, and how pending changes are published.
- * A new store is written beside its path, and published there at the first flush. */
+/* A store of the multidimensional face: what its objects share, how it is made, how its nodes are removed and renamed,
+ * and how pending changes are published. A new store is written beside its path, and published there at the first
+ * flush. */
 #include "mdim.h"
+
+#include <algorithm>
 
 #include "gdal/create/copy.h"
 #include "gdal/driver.h"
@@ -8,23 +11,25 @@
 
 extern "C"
 {
+#include "raster/overviews.h"
+#include "zarr/contents.h"
 #include "zarr/make.h"
+#include "zarr/name.h"
 }
 
 ZSMdimStore::ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOptions &options,
-                         const struct zs_node *group, const struct zs_node *only, GDALAccess access)
-    : m_store(store), m_options(options), m_group(group), m_only(only), m_root(group != nullptr ? group->path : ""),
-      m_isUpdatable(access == GA_Update)
+                         const struct zs_node *shown, GDALAccess access)
+    : m_store(store), m_options(options), m_shown(shown->path),
+      m_root(shown->type == ZS_NODE_ARRAY ? zsParentPath(m_shown) : m_shown), m_isUpdatable(access == GA_Update)
 {
     if (!store->store->is_remote)
         m_pam = std::make_shared<GDALPamMultiDim>(std::string(store->store->root) + "/zarr.json");
 }
 
 ZSMdimStore::ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOptions &options,
-                         const struct zs_node *root, std::unique_ptr<ZSTarget> target, bool consolidates,
-                         CSLConstList arrayOptions)
-    : m_store(store), m_options(options), m_group(root), m_only(nullptr), m_isUpdatable(true),
-      m_consolidates(consolidates), m_arrayOptions(CSLDuplicate(arrayOptions)), m_target(std::move(target))
+                         std::unique_ptr<ZSTarget> target, bool consolidates, CSLConstList arrayOptions)
+    : m_store(store), m_options(options), m_isUpdatable(true), m_consolidates(consolidates),
+      m_arrayOptions(CSLDuplicate(arrayOptions)), m_target(std::move(target))
 {
 }
 
@@ -38,7 +43,7 @@ ZSMdimStore::~ZSMdimStore()
 
 std::shared_ptr<GDALGroup> ZSMdimStore::RootGroup()
 {
-    return zsMdimGroup(shared_from_this(), "", "/", m_group != nullptr ? Handle(m_group->path) : nullptr, m_only);
+    return zsMdimGroup(shared_from_this(), "", "/", Handle(m_shown));
 }
 
 std::string ZSMdimStore::GroupName(const std::string &path) const
@@ -116,10 +121,7 @@ std::shared_ptr<GDALMDArray> ZSMdimStore::Array(const std::string &path, struct 
     auto array = m_isUpdatable ? handle->array.lock() : nullptr;
     if (array != nullptr || zs_hierarchy_node(Hierarchy(), path.c_str(), &node, err) != ZS_OK)
         return array;
-    array = zsMdimArray(shared_from_this(), node, {}, err);
-    if (m_isUpdatable)
-        handle->array = array;
-    return array;
+    return zsMdimArray(shared_from_this(), node, {}, err);
 }
 
 std::shared_ptr<GDALGroup> ZSMdimStore::Group(const std::string &path)
@@ -128,10 +130,125 @@ std::shared_ptr<GDALGroup> ZSMdimStore::Group(const std::string &path)
     auto group = m_isUpdatable ? handle->group.lock() : nullptr;
     if (group != nullptr)
         return group;
-    group = zsMdimGroup(shared_from_this(), ParentName(path), NodeName(path), handle, nullptr);
+    group = zsMdimGroup(shared_from_this(), ParentName(path), NodeName(path), handle);
+    Follow(std::dynamic_pointer_cast<ZSMdimObject>(group));
     if (m_isUpdatable)
         handle->group = group;
     return group;
+}
+
+/* ---- Live objects ---- */
+
+const struct zs_node *ZSMdimObject::Node() const
+{
+    return m_store->Node(*m_handle);
+}
+
+void ZSMdimStore::Follow(const std::shared_ptr<ZSMdimObject> &object)
+{
+    const auto isGone = [](const std::weak_ptr<ZSMdimObject> &other) { return other.expired(); };
+    const std::lock_guard<std::mutex> held(m_lock);
+    if (!m_isUpdatable)
+        return;
+    if (m_live.size() == m_live.capacity())
+        m_live.erase(std::remove_if(m_live.begin(), m_live.end(), isGone), m_live.end());
+    m_live.push_back(object);
+}
+
+void ZSMdimStore::Refresh()
+{
+    const auto live = m_live; // a refreshed object may ask for others
+    for (const auto &known : live)
+    {
+        const auto object = known.lock();
+        if (object != nullptr)
+            object->Refresh();
+    }
+}
+
+/* ---- Removing and renaming nodes ---- */
+
+bool ZSMdimStore::OwnLevels(const struct zs_node *node, struct zs_axes &axes, std::vector<std::string> &levels)
+{
+    struct zs_error err;
+    struct zs_names own = {};
+    if (m_target != nullptr || node->array == nullptr || node->array->ndim < 2 ||
+        zs_axes_find(Hierarchy(), node, nullptr, nullptr, &axes, &err) != ZS_OK || axes.y < 0)
+        return true;
+    if (zs_overviews_own(Hierarchy(), node, axes, &own, &err) != ZS_OK)
+        return zsReport(err);
+    const ZSOwned<char *> freed(own.list, zs_names_free);
+    levels.assign(own.list, own.list + own.count);
+    return true;
+}
+
+bool ZSMdimStore::Remove(const struct zs_node *node)
+{
+    const bool isNew = m_target != nullptr;
+    const std::string path = node->path;
+    struct zs_axes axes = {};
+    std::vector<std::string> levels;
+    if (!OwnLevels(node, axes, levels))
+        return false;
+    const auto remove = [&](struct zs_hierarchy *hierarchy, struct zs_error *err) {
+        if (!levels.empty())
+            ZS_TRY(zs_overviews_take_out(hierarchy, node, axes, err));
+        // Remove its chunks from a new store now: another array that takes the path must not find them.
+        if (isNew)
+            ZS_TRY(zs_contents_remove_below(m_store->store, path.c_str(), err));
+        return zs_hierarchy_remove(hierarchy, path.c_str(), err);
+    };
+    if (!Edit(remove))
+        return false;
+    for (auto i = m_nodes.begin(); i != m_nodes.end();)
+    {
+        const auto handle = i->second;
+        struct zs_error ignored;
+        if (zs_hierarchy_node(Hierarchy(), handle->path.c_str(), &node, &ignored) != ZS_NOT_FOUND)
+        {
+            ++i;
+            continue;
+        }
+        handle->isThere = false;
+        handle->Close(); // without its pending writes
+        i = m_nodes.erase(i);
+    }
+    return isNew || Flush(false);
+}
+
+bool ZSMdimStore::Rename(const ZSMdimNode &handle, const std::string &name)
+{
+    struct zs_error err;
+    struct zs_axes axes = {};
+    std::vector<std::string> paths;
+    const struct zs_node *node = CheckUpdatable() ? Node(handle) : nullptr;
+    // Pending chunks have their keys of today; a new store takes its place.
+    if (node == nullptr || !Flush(false) || !OwnLevels(node, axes, paths))
+        return false;
+    paths.insert(paths.begin(), handle.path);
+    // Refuse all before one is moved.
+    enum zs_status status = zs_store_sync(m_store->store, &err);
+    for (size_t i = 0; i < paths.size() && status == ZS_OK; i++)
+        status = zs_node_check_rename(Hierarchy(), paths[i].c_str(), name.c_str(), &err);
+    for (size_t i = 0; i < paths.size() && status == ZS_OK; i++)
+    {
+        std::vector<std::shared_ptr<ZSMdimNode>> moved; // it, and all below it
+        status = zs_node_rename(Hierarchy(), paths[i].c_str(), name.c_str(), &err);
+        for (const auto &[path, own] : m_nodes)
+        {
+            if (status == ZS_OK && zs_path_is_within(path.c_str(), paths[i].c_str()))
+                moved.push_back(own);
+        }
+        for (const auto &own : moved)
+        {
+            m_nodes.erase(own->path);
+            own->path = zsPathIn(zsParentPath(paths[i]), name) + own->path.substr(paths[i].size());
+            own->Close();
+            m_nodes[own->path] = own;
+        }
+    }
+    Refresh();
+    return status == ZS_OK || zsReport(err);
 }
 
 /* ---- Writing ---- */
@@ -187,20 +304,14 @@ bool ZSMdimStore::WriteDocuments()
     for (const auto &[path, handle] : m_nodes)
     {
         OGRSpatialReferenceH srs = handle->srs != nullptr ? OGRSpatialReference::ToHandle(handle->srs.get()) : nullptr;
-        if (handle->isSrsSet && status == ZS_OK &&
-            zs_hierarchy_node(Hierarchy(), path.c_str(), &node, &err) == ZS_OK)
+        if ((!handle->isSrsSet && handle->dimensionType.empty()) || status != ZS_OK ||
+            zs_hierarchy_node(Hierarchy(), path.c_str(), &node, &err) != ZS_OK)
+            continue;
+        if (handle->isSrsSet)
             status = zs_array_crs_write(Hierarchy(), node, srs, true, &err);
-    }
-    for (const auto &[path, handle] : m_nodes)
-    {
-        for (const auto &d : handle->made)
-        {
-            const auto variable = status == ZS_OK ? d->GetIndexingVariable() : nullptr;
-            if (variable != nullptr &&
-                zs_hierarchy_node(Hierarchy(), zsPathIn(path, d->GetName()).c_str(), &node, &err) == ZS_OK)
-                status =
-                    zs_dimension_describe(Hierarchy(), node, d->GetType().c_str(), d->GetDirection().c_str(), &err);
-        }
+        if (status == ZS_OK)
+            status = zs_dimension_describe(Hierarchy(), node, handle->dimensionType.c_str(),
+                                           handle->dimensionDirection.c_str(), &err);
     }
     if (status == ZS_OK && m_target != nullptr && m_consolidates)
         status = zs_root_consolidate(Hierarchy(), &err);
@@ -211,7 +322,10 @@ bool ZSMdimStore::WriteDocuments()
     if (status != ZS_OK)
         return zsReport(err);
     for (const auto &[path, handle] : m_nodes)
+    {
         handle->isSrsSet = false;
+        handle->dimensionType.clear();
+    }
     return true;
 }
 
@@ -296,8 +410,7 @@ static std::shared_ptr<ZSMdimStore> createStore(const char *name, CSLConstList l
         return nullptr;
     open.threads = options.threads;
     open.fsync = options.fsync;
-    return std::make_shared<ZSMdimStore>(store, open, root, std::move(target), options.consolidates,
-                                         arrays.List());
+    return std::make_shared<ZSMdimStore>(store, open, std::move(target), options.consolidates, arrays.List());
 }
 
 GDALDataset *zsMdimCreate(const char *name, CSLConstList, CSLConstList options)
