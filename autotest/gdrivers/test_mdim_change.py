@@ -233,6 +233,28 @@ def test_growing_an_array_in_a_subgroup_grows_the_coordinate_above(tmp_path):
                                          "g/w": np.array([4, 4], "uint8")})
 
 
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_dimension_is_one_in_groups_below_where_it_has_a_variable(tmp_path, is_there):
+    """Before the store is there, and after."""
+    dataset, root = made(tmp_path / "a.zarr")
+    time, x = dimensions(root, time=2, x=3)
+    root.CreateMDArray("time", [time], extended("int16"))
+    for parent in (root, root.CreateGroup("g")):
+        parent.CreateMDArray("v", [time, x], extended("uint8"))
+    if is_there:
+        parent = time = x = root = dataset = None
+        dataset, root = updated(tmp_path / "a.zarr")
+    v, w, time = root.OpenMDArray("v"), root.OpenMDArrayFromFullname("/g/v"), root.OpenMDArray("time")
+    assert [d.GetFullName() for d in w.GetDimensions()] == ["/time", "/g/x"]
+    assert v.Resize([4, 5]) == gdal.CE_None and (v.GetShape(), w.GetShape(), time.GetShape()) == ((4, 5), (4, 3), (4,))
+    for d, name in zip(v.GetDimensions(), ("t", "column")):
+        assert d.Rename(name) == gdal.CE_None
+    assert [d.GetFullName() for d in w.GetDimensions()] == ["/g/t", "/g/x"]
+    parent = v = w = time = d = x = root = dataset = None
+    assert names_in(tmp_path / "a.zarr", "v", "g/v", "time") == [["t", "column"], ["t", "x"], ["t"]]
+    check_consolidated(tmp_path / "a.zarr")
+
+
 def test_refused_growth_is_explained_and_changes_nothing(tmp_path):
     content = series(tmp_path / "a.zarr")
     put_listed(tmp_path / "a.zarr")
@@ -379,7 +401,7 @@ def test_arrays_of_a_new_store_are_deleted_before_the_first_flush(tmp_path):
     write(group.CreateMDArray("v", [x], extended("uint8"), ["CHUNK_SHAPE=8"]), np.full(1, 3, "uint8"))
     del array, parent, group, x, root
     dataset = None
-    expected = np.zeros(41, "uint8")
+    expected = np.zeros(40, "uint8")
     assert not (tmp_path / "a.zarr" / "v" / "c").exists()
     assert_content(tmp_path / "a.zarr", {"v": expected, "g/v": np.concatenate([np.full(1, 3, "uint8"), expected[1:]])})
 
