@@ -18,7 +18,6 @@
 struct run {
     struct zs_check *c;
     const struct zs_checked_array *array;
-    uint64_t count;  /* of objects */
     uint64_t memory; /* for the encoded bytes of one */
     int threads;     /* over the chunks of a shard: 1 where several objects are checked at once */
 };
@@ -112,7 +111,7 @@ static void check_ranges(const struct shard *shard)
     if (dead == 0)
         return;
     (void)pthread_mutex_lock(&object->c->lock);
-    object->c->summary->dead_bytes += dead;
+    object->c->dead_bytes += dead;
     (void)pthread_mutex_unlock(&object->c->lock);
     snprintf(what, sizeof what, "%llu of %llu bytes are dead: no entry of the shard index names them",
              (unsigned long long)dead, (unsigned long long)shard->bytes.size);
@@ -227,7 +226,7 @@ static enum zs_status check_chunk(const struct object *object, const struct chun
     else if (level->is_shard)
         status = check_shard(object, chunk, &(struct zs_source){.memory = decoded.data, .size = decoded.size}, err);
     else
-        status = zs_check_advance(object->c, 0, 1, level->decoded_size, err);
+        zs_check_count(object->c, 0, 1, level->decoded_size);
     zs_buffer_free(&decoded);
     return status;
 }
@@ -251,9 +250,7 @@ static enum zs_status check_object(void *ctx, size_t item, struct zs_error *err)
                                 ? zs_object_open(check->store, object.key, &opened, err)
                                 : zs_fail_memory(err);
     if (status == ZS_OK) {
-        (void)pthread_mutex_lock(&check->lock);
-        check->summary->objects++;
-        (void)pthread_mutex_unlock(&check->lock);
+        zs_check_count(check, 1, 0, 0);
         const struct chunk whole = {.bytes = zs_source_of(opened)};
         status = check_chunk(&object, &whole, err);
     } else if (status == ZS_NOT_FOUND && !array->is_listed) {
@@ -264,7 +261,7 @@ static enum zs_status check_object(void *ctx, size_t item, struct zs_error *err)
     zs_object_close(opened);
     free(own);
     free(object.key);
-    return status == ZS_OK ? zs_check_advance(check, 1 / (double)run->count, 0, 0, err) : status;
+    return status;
 }
 
 enum zs_status zs_check_objects(struct zs_check *check, const struct zs_checked_array *array, struct zs_error *err)
@@ -285,9 +282,9 @@ enum zs_status zs_check_objects(struct zs_check *check, const struct zs_checked_
     }
     /* As many threads as have room for an encoded chunk and a decoded one each, over objects or over their chunks. */
     const uint64_t each = level->decoded_size + zs_level_bound(level), room = zs_max_u64(1, check->memory / each);
-    const int wanted = check->store->is_remote && check->threads < REMOTE_THREADS ? REMOTE_THREADS : check->threads,
+    const int cpus = zs_cpu_count(), wanted = check->store->is_remote && cpus < REMOTE_THREADS ? REMOTE_THREADS : cpus,
               threads = (int)zs_min_u64((uint64_t)wanted, room);
     const bool has_many = count >= (uint64_t)threads;
-    struct run run = {check, array, count, check->memory / (has_many ? (uint64_t)threads : 1), has_many ? 1 : threads};
+    struct run run = {check, array, check->memory / (has_many ? (uint64_t)threads : 1), has_many ? 1 : threads};
     return zs_parallel_for(has_many ? threads : 1, (size_t)count, check_object, &run, err);
 }

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "array/array.h"
 #include "base/parallel.h"
@@ -12,30 +11,31 @@
 #include "zarr/document.h"
 #include "icechunk/icechunk.h"
 
-#define DEFAULT_MEMORY ((uint64_t)1 << 30)
-
 /* ---- Reporting ---- */
+
+/* Prints a line, and frees it. Names come from strangers, and lines go to terminals: control characters, and what is
+ * not UTF-8, are shown as "?". */
+static void print(char *text)
+{
+    const bool is_utf8 = text == NULL || zs_utf8_check(text, strlen(text), NULL);
+    for (char *p = text; p != NULL && *p != '\0'; p++)
+        if ((unsigned char)*p < 0x20 || *p == 0x7F || (!is_utf8 && (unsigned char)*p > 0x7F))
+            *p = '?';
+    puts(text != NULL ? text : "no memory for a text");
+    free(text);
+}
 
 void zs_report(struct zs_check *check, enum zs_severity severity, const char *where, const char *what,
                const char *expected, const char *found)
 {
-    const struct zs_finding finding = {severity, where, what, expected, found};
+    static const char *const severities[] = {"note", "warning", "unchecked", "error"};
+    const bool has_values = expected != NULL && found != NULL;
     pthread_mutex_lock(&check->lock);
-    switch (severity) {
-    case ZS_SEVERITY_NOTE:
-        break;
-    case ZS_SEVERITY_WARNING:
-        check->summary->warnings++;
-        break;
-    case ZS_SEVERITY_UNCHECKED:
-        check->summary->unchecked++;
-        break;
-    case ZS_SEVERITY_ERROR:
-        check->summary->errors++;
-        break;
-    }
-    if (check->options->report != NULL)
-        check->options->report(check->options->ctx, &finding);
+    check->findings[severity]++;
+    if (severity != ZS_SEVERITY_NOTE || !check->options->is_quiet)
+        print(zs_format("%s: %s%s%s: %s%s%s%s%s", severities[severity], check->name, where[0] != '\0' ? "/" : "", where,
+                        what, has_values ? ": expected " : "", has_values ? expected : "",
+                        has_values ? ", found " : "", has_values ? found : ""));
     pthread_mutex_unlock(&check->lock);
 }
 
@@ -57,7 +57,7 @@ static const char *without(const char *message, const char *text)
 
 enum zs_status zs_report_failure(struct zs_check *check, const char *where, enum zs_status status, struct zs_error *err)
 {
-    if (status == ZS_OK || status == ZS_NO_MEMORY || status == ZS_CANCELLED)
+    if (status == ZS_OK || status == ZS_NO_MEMORY)
         return status;
     const bool is_wrong = status == ZS_CORRUPT || status == ZS_INVALID;
     const char *message = err->message; /* begins with the path, which `where` is, too */
@@ -68,18 +68,13 @@ enum zs_status zs_report_failure(struct zs_check *check, const char *where, enum
     return ZS_OK;
 }
 
-enum zs_status zs_check_advance(struct zs_check *check, double done, uint64_t chunks, uint64_t bytes,
-                                struct zs_error *err)
+void zs_check_count(struct zs_check *check, uint64_t objects, uint64_t chunks, uint64_t bytes)
 {
     pthread_mutex_lock(&check->lock);
-    check->done += check->node_count > 0 ? done / (double)check->node_count : 0;
-    check->summary->chunks += chunks;
-    check->summary->bytes += bytes;
-    if (check->options->progress != NULL && !check->is_cancelled)
-        check->is_cancelled = !check->options->progress(check->options->ctx, check->done < 1 ? check->done : 1);
-    const bool is_cancelled = check->is_cancelled;
+    check->objects += objects;
+    check->chunks += chunks;
+    check->bytes += bytes;
     pthread_mutex_unlock(&check->lock);
-    return is_cancelled ? zs_fail(err, ZS_CANCELLED, "%s: stopped", check->store->root) : ZS_OK;
 }
 
 /* ---- The run ---- */
@@ -109,7 +104,7 @@ static enum zs_status check_text(struct zs_check *check, const struct zs_node *n
 static enum zs_status check_array(struct zs_check *check, const struct zs_node *node, struct zs_error *err)
 {
     struct zs_checked_array array = {0};
-    check->summary->arrays++;
+    check->arrays++;
     if (node->array == NULL) {
         if (node->is_text)
             return check->options->metadata_only ? ZS_OK : check_text(check, node, err);
@@ -132,7 +127,7 @@ static enum zs_status check_node(struct zs_check *check, const struct zs_node *n
         zs_check_document(check, node);
     if (node->type == ZS_NODE_ARRAY)
         return check_array(check, node, err);
-    check->summary->groups += !node->is_implicit;
+    check->groups += !node->is_implicit;
     if (zs_hierarchy_is_draft(check->hierarchy))
         return ZS_OK;
     ZS_TRY(zs_check_consolidated(check, node, err));
@@ -170,83 +165,45 @@ static enum zs_status check_all(struct zs_check *check, const char *commit, stru
         zs_report(check, ZS_SEVERITY_WARNING, "zarr.json", "zarr_format", "3",
                   "the 2022 draft, of which only arrays and their chunks are checked");
     ZS_TRY(zs_walk_store(check, err));
-    for (size_t i = 0; i < check->node_count; i++) {
-        check->done = (double)i / (double)check->node_count;
+    for (size_t i = 0; i < check->node_count; i++)
         ZS_TRY(check_node(check, check->nodes[i], err));
-    }
     return ZS_OK;
 }
 
-enum zs_status zs_validate(const char *path, const struct zs_validate_options *options,
-                           struct zs_validate_summary *summary, struct zs_error *err)
+static void print_summary(const struct zs_check *check)
 {
-    *summary = (struct zs_validate_summary){0};
-    struct zs_check c = {.options = options, .summary = summary};
-    c.threads = options->threads > 0 ? options->threads : zs_cpu_count();
-    c.memory = options->memory != 0 ? options->memory : DEFAULT_MEMORY;
-    char *root, *commit;
-    ZS_TRY(zs_icechunk_split(path, &root, &commit, err));
-    enum zs_status status = zs_store_open(root, &c.store, err);
-    if (status == ZS_OK) {
-        pthread_mutex_init(&c.lock, NULL);
-        status = check_all(&c, commit, err);
-        free(c.nodes);
-        zs_hierarchy_free(c.hierarchy);
-        zs_store_free(c.store);
-        pthread_mutex_destroy(&c.lock);
-    }
+    const uint64_t *findings = check->findings;
+    print(zs_format("%s: %llu errors, %llu warnings, %llu not checked; %llu groups, %llu arrays, %llu objects, "
+                    "%llu chunks of %.1f MB, %llu dead bytes",
+                    check->name, (unsigned long long)findings[ZS_SEVERITY_ERROR],
+                    (unsigned long long)findings[ZS_SEVERITY_WARNING],
+                    (unsigned long long)findings[ZS_SEVERITY_UNCHECKED], (unsigned long long)check->groups,
+                    (unsigned long long)check->arrays, (unsigned long long)check->objects,
+                    (unsigned long long)check->chunks, (double)check->bytes / 1e6,
+                    (unsigned long long)check->dead_bytes));
+}
+
+int zs_validate(const char *path, const struct zs_validate_options *options)
+{
+    struct zs_check c = {.name = path, .options = options, .memory = options->memory};
+    struct zs_error err;
+    char *root = NULL, *commit = NULL;
+    pthread_mutex_init(&c.lock, NULL);
+    enum zs_status status = zs_icechunk_split(path, &root, &commit, &err);
+    if (status == ZS_OK)
+        status = zs_store_open(root, &c.store, &err);
+    if (status == ZS_OK)
+        status = check_all(&c, commit, &err);
+    if (status != ZS_OK)
+        fprintf(stderr, "shardedzarr-validate: %s\n", err.message);
+    if (!options->is_quiet)
+        print_summary(&c);
+    fflush(stdout);
+    free(c.nodes);
+    zs_hierarchy_free(c.hierarchy);
+    zs_store_free(c.store);
+    pthread_mutex_destroy(&c.lock);
     free(root);
     free(commit);
-    return status;
-}
-
-int zs_validate_exit_code(const struct zs_validate_summary *summary)
-{
-    return summary->errors > 0 ? 1 : summary->unchecked > 0 ? 2 : 0;
-}
-
-/* ---- Text ---- */
-
-/* Names come from strangers, and texts go to terminals. */
-static char *printable(char *text)
-{
-    const bool is_utf8 = text == NULL || zs_utf8_check(text, strlen(text), NULL);
-    for (char *p = text; p != NULL && *p != '\0'; p++)
-        if ((unsigned char)*p < 0x20 || *p == 0x7F || (!is_utf8 && (unsigned char)*p > 0x7F))
-            *p = '?';
-    return text;
-}
-
-void zs_validate_show_progress(double done, int *shown)
-{
-    const int percent = (int)(done * 100);
-    if (percent <= *shown || !isatty(STDERR_FILENO))
-        return;
-    *shown = percent;
-    fprintf(stderr, "\r%3d %%%s", percent, percent == 100 ? "\n" : "");
-}
-
-char *zs_finding_text(const struct zs_finding *f, const char *store)
-{
-    static const char *const severities[] = {"note", "warning", "unchecked", "error"};
-    const char *slash = f->where[0] != '\0' ? "/" : "", *expected = "", *found = "", *texts[2] = {"", ""};
-    if (f->expected != NULL) {
-        expected = ": expected ";
-        texts[0] = f->expected;
-        found = ", found ";
-        texts[1] = f->found;
-    }
-    return printable(zs_format("%s: %s%s%s: %s%s%s%s%s", severities[f->severity], store, slash, f->where, f->what,
-                               expected, texts[0], found, texts[1]));
-}
-
-char *zs_validate_summary_text(const struct zs_validate_summary *s, const char *store)
-{
-    return printable(zs_format("%s: %llu errors, %llu warnings, %llu not checked; %llu groups, %llu arrays, %llu "
-                               "objects, %llu chunks of %.1f MB, %llu dead bytes",
-                               store, (unsigned long long)s->errors, (unsigned long long)s->warnings,
-                               (unsigned long long)s->unchecked, (unsigned long long)s->groups,
-                               (unsigned long long)s->arrays, (unsigned long long)s->objects,
-                               (unsigned long long)s->chunks, (double)s->bytes / 1e6,
-                               (unsigned long long)s->dead_bytes));
+    return c.findings[ZS_SEVERITY_ERROR] > 0 ? 1 : status != ZS_OK || c.findings[ZS_SEVERITY_UNCHECKED] > 0 ? 2 : 0;
 }

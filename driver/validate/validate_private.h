@@ -11,21 +11,23 @@
 struct zs_check {
     struct zs_store *store;
     struct zs_hierarchy *hierarchy; /* each node by its own document: consolidated metadata are not used */
+    const char *name; /* of the store, as it was given */
     const struct zs_validate_options *options;
-    int threads;
-    uint64_t memory;
+    uint64_t memory; /* of these */
 
     const struct zs_node **nodes; /* groups before what is in them */
     size_t node_count;
     bool is_listed; /* the store can be listed, so nodes are all there are */
 
-    pthread_mutex_t lock; /* of all below, and held while a callback runs */
-    struct zs_validate_summary *summary;
-    double done; /* 0 to 1 */
-    bool is_cancelled;
+    pthread_mutex_t lock; /* of all below, and held while a finding is printed */
+    uint64_t findings[ZS_SEVERITY_ERROR + 1]; /* by severity */
+    uint64_t groups, arrays;                  /* that have a zarr.json */
+    uint64_t objects, chunks; /* stored objects read; innermost chunks decoded */
+    uint64_t bytes;           /* that these chunks have decoded */
+    uint64_t dead_bytes;      /* in shards, of no index and of no chunk that one names */
 };
 
-/* Functions that fail return ZS_NO_MEMORY, ZS_CANCELLED or ZS_OK: what is wrong with the store is reported. */
+/* Functions that fail return ZS_NO_MEMORY or ZS_OK: what is wrong with the store is reported. */
 
 /* Reports; `expected` and `found` may be NULL together. `where` is a key. From any thread. */
 void zs_report(struct zs_check *check, enum zs_severity severity, const char *where, const char *what,
@@ -37,10 +39,8 @@ void zs_report_numbers(struct zs_check *check, enum zs_severity severity, const 
  * look. */
 enum zs_status zs_report_failure(struct zs_check *check, const char *where, enum zs_status status,
                                  struct zs_error *err);
-/* Adds a share of the present node to progress, and to the counts of chunks. ZS_CANCELLED when the caller asked to
- * stop. */
-enum zs_status zs_check_advance(struct zs_check *check, double done, uint64_t chunks, uint64_t bytes,
-                                struct zs_error *err);
+/* Counts an object that was read, or chunks that were decoded, with their bytes. */
+void zs_check_count(struct zs_check *check, uint64_t objects, uint64_t chunks, uint64_t bytes);
 
 /* ---- documents.c: of one node ---- */
 

@@ -22,7 +22,6 @@ static void report_left_over(struct zs_check *check, const char *key)
 static enum zs_status list(struct zs_check *check, const char *path, char ***names, struct zs_error *err)
 {
     *names = NULL;
-    ZS_TRY(zs_check_advance(check, 0, 0, 0, err));
     const enum zs_status status = zs_store_list_all(check->store, path, names, err);
     return status == ZS_NOT_FOUND ? ZS_OK : zs_report_failure(check, path, status, err);
 }
@@ -51,7 +50,6 @@ enum zs_status zs_walk_store(struct zs_check *check, struct zs_error *err)
         zs_report(check, ZS_SEVERITY_UNCHECKED, "",
                   "the store cannot be listed and has no consolidated metadata: its nodes are not known", NULL, NULL);
     for (const zs_json *m = zs_json_first(metadata); m != NULL && !check->is_listed; m = zs_json_next(m)) {
-        ZS_TRY(zs_check_advance(check, 0, 0, 0, err));
         status = zs_hierarchy_node(check->hierarchy, zs_json_name(m), &node, err);
         if (status != ZS_NOT_FOUND && status != ZS_INVALID) /* those are reported with the consolidated metadata */
             ZS_TRY(zs_report_failure(check, zs_json_name(m), status, err));

@@ -270,9 +270,11 @@ std::shared_ptr<GDALDimension> ZSMdimGroup::CreateDimension(const std::string &n
         if (own.empty() || std::any_of(m_made.begin(), m_made.end(), isNamed))
             return zsRefuse(CPLE_IllegalArg, "dimension \"%s\" of %s: %s", own.c_str(), GetFullName().c_str(),
                             own.empty() ? "expected a name" : "there is one already");
-        m_made.push_back(std::make_shared<ZSMdimDimension>(m_store, GetFullName(), own, type, direction, size, m_handle));
-        m_store->Follow(m_made.back());
-        return m_made.back();
+        auto made =
+            std::make_shared<ZSMdimDimension>(m_store, GetFullName(), own, type, direction, size, m_handle);
+        m_store->Follow(made);
+        m_made.push_back(made);
+        return made;
     });
 }
 
