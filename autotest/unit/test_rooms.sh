@@ -31,7 +31,7 @@ array 5131
 shard 1733
 icechunk 1665
 codec 4417
-zarr 6804
+zarr 6785
 store 4971
 base 1697
 END

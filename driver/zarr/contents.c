@@ -213,11 +213,11 @@ static enum zs_status take_all(struct search *search, size_t i, struct zs_error 
 }
 
 /* Searches what is at and below a path. `depth`: 0 for the root, which is no directory that may go. */
-static enum zs_status find(struct zs_store *store, const char *path, struct owner owner, int depth,
-                           struct zs_contents *contents, struct zs_error *err)
+static enum zs_status find(struct zs_store *store, const char *path, int depth, struct zs_contents *contents,
+                           struct zs_error *err)
 {
     struct search search = {.store = store, .contents = contents};
-    enum zs_status status = add_directory(&search, zs_strdup(path), owner, depth, err);
+    enum zs_status status = add_directory(&search, zs_strdup(path), (struct owner){0}, depth, err);
     const int threads = store->is_remote ? LISTING_THREADS : 1; /* each listing there is a request */
     while (status == ZS_OK && search.first < search.count) {
         const size_t end = search.count;
@@ -237,7 +237,7 @@ static enum zs_status find(struct zs_store *store, const char *path, struct owne
 enum zs_status zs_contents_find(struct zs_store *store, struct zs_contents *contents, struct zs_error *err)
 {
     *contents = (struct zs_contents){0};
-    return find(store, "", (struct owner){0}, 0, contents, err);
+    return find(store, "", 0, contents, err);
 }
 
 enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_contents *contents, struct zs_error *err)
@@ -257,7 +257,7 @@ static enum zs_status find_below(struct zs_store *store, const char *path, struc
     ZS_TRY(zs_store_is_link(store, path, &link, err));
     if (link != ZS_LINK_NONE) /* its target, even a document, does not belong to this store */
         return zs_names_add(&contents->own, zs_strdup(path), err);
-    return find(store, path, (struct owner){0}, 1, contents, err);
+    return find(store, path, 1, contents, err);
 }
 
 enum zs_status zs_contents_remove_left(struct zs_store *store, const char *path, struct zs_error *err)

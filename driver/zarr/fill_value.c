@@ -250,9 +250,9 @@ static zs_json *add_float(zs_json *parent, const char *name, size_t size, const 
 zs_json *zs_fill_value_add(zs_json *parent, const char *name, const struct zs_dtype *dtype, const void *value)
 {
     const unsigned char *bytes = value;
-    int64_t i64;
-    uint64_t u64;
     const struct zs_dtype declared = zs_dtype_declared(dtype);
+    const uint64_t bits = zs_bits_load(declared.swap_unit, value), sign = (uint64_t)1 << (8 * declared.swap_unit - 1);
+    const int64_t number = (int64_t)((bits ^ sign) - sign); /* of a signed integer */
     switch (declared.type) {
     case ZS_BOOL:
         return zs_json_add_bool(parent, name, bytes[0] != 0);
@@ -275,18 +275,15 @@ zs_json *zs_fill_value_add(zs_json *parent, const char *name, const struct zs_dt
                 return NULL;
         return array;
     }
-    case ZS_UINT64:
-        memcpy(&u64, value, sizeof u64);
-        return zs_json_add_uint64(parent, name, u64);
-    case ZS_INT64:
     case ZS_DATETIME64:
     case ZS_TIMEDELTA64:
-        memcpy(&i64, value, sizeof i64);
-        if (declared.type != ZS_INT64 && i64 == INT64_MIN)
+        if (number == INT64_MIN)
             return zs_json_add_string(parent, name, "NaT");
-        return zs_json_add_int64(parent, name, i64);
-    default: /* integers that a double holds */
-        return zs_json_add_int64(parent, name, (int64_t)zs_dtype_to_double(&declared, value));
+        return zs_json_add_int64(parent, name, number);
+    default:
+        if (declared.name[0] == 'u') /* uint8 ... */
+            return zs_json_add_uint64(parent, name, bits);
+        return zs_json_add_int64(parent, name, number);
     }
 }
 

@@ -85,32 +85,16 @@ static bool is_plain_integer(const char *token)
     return is_number(token) && strpbrk(token, ".eEN") == NULL && strchr(token, 'I') == NULL;
 }
 
-/* NaN and the infinities, for which strtod has names of its own. */
-static bool is_word(const char *token, double *out)
-{
-    if (strcmp(token, "NaN") == 0)
-        *out = (double)NAN;
-    else if (strcmp(token, "Infinity") == 0)
-        *out = (double)INFINITY;
-    else if (strcmp(token, "-Infinity") == 0)
-        *out = -(double)INFINITY;
-    else
-        return false;
-    return true;
-}
-
 /* Reads a token as a float or a double, rounded once. */
 static bool read_number(const char *token, bool is_float, double *out)
 {
     double value;
     if (!is_number(token))
         return false;
-    if (is_word(token, out))
-        return true;
     const locale_t before = enter_c_locale();
     value = is_float ? (double)strtof(token, NULL) : strtod(token, NULL);
     leave_c_locale(before);
-    if (isinf(value))
+    if (isinf(value) && strchr(token, 'I') == NULL) /* too large, and not called Infinity */
         return false;
     *out = value;
     return true;
