@@ -21,7 +21,8 @@ struct ZSSample
     std::vector<uint64_t> start, size;
 
     /* `block`: of what is read; a length is 1 where it is not known. */
-    ZSSample(const std::vector<uint64_t> &shape, const std::vector<uint64_t> &block, const uint64_t *chunk, size_t item);
+    ZSSample(const std::vector<uint64_t> &shape, const std::vector<uint64_t> &block, const uint64_t *chunk,
+             size_t item);
 };
 
 /* The filter that makes a sample smallest: one of the names that encoding.blosc_shuffle has. Null where it cannot be
