@@ -183,21 +183,14 @@ static bool parseArray(const std::string &text, ZSConnection &c, std::string &re
 
 /* ---- Names of stores ---- */
 
-static bool isOnDisk(const std::string &path)
-{
-    const std::string store = storeOfPath(path);
-    return !zsIsRemote(store) && zsExists(store + "/zarr.json");
-}
-
 /* End of the store's path in a name without quotes: its last ":/", except that of a URL; that of the name where there
- * is none, or where only the name as a whole is a store on disk. */
+ * is none. */
 static size_t endUnquoted(const std::string &name)
 {
     size_t at = name.rfind(":/");
     while (at != std::string::npos && at > 0 && name[at + 2] == '/')
         at = name.rfind(":/", at - 1);
-    const bool isSplit = at != std::string::npos && at > 0;
-    return isSplit && (isOnDisk(name.substr(0, at)) || !isOnDisk(name)) ? at : name.size();
+    return at != std::string::npos && at > 0 ? at : name.size();
 }
 
 /* End of a quoted path. The quote that closes it is the last one that something may follow: paths may hold quotes, and

@@ -44,11 +44,10 @@ std::string zsUnescapedWord(const std::string &text);
 
 /* Parses `name`: [PREFIX:]path, PREFIX:path:/array:i:j, PREFIX:"path":/array:i:j, and behind our own prefix
  * /array:time=2026-05-01T06:30:step=0..6, too (geo/axes.h); there any %XX in an array's name stands for its byte.
- * Where a path without quotes has ":/" in it (but for "://"), the last one ends the path of the store; if there is no
- * store on disk, but one of the name as a whole, that is meant. A path of a zarr.json, or the object `repo`
- * of a local Icechunk repository, is that of its directory; http:// and https:// become /vsicurl/. Behind the path of
- * a repository stands which commit: ?branch=x, ?tag=x, ?snapshot=ID, ?as_of=time, with & between two. False, with a
- * reason, when it is malformed. */
+ * Where a path without quotes has ":/" in it (but for "://"), the last one ends the path of the store. A path of a
+ * zarr.json, or the object `repo` of a local Icechunk repository, is that of its directory; http:// and https:// become
+ * /vsicurl/. Behind the path of a repository stands which commit: ?branch=x, ?tag=x, ?snapshot=ID, ?as_of=time, with &
+ * between two. False, with a reason, when it is malformed. */
 bool zsParseConnection(const char *name, ZSConnection &connection, std::string &reason);
 
 /* Where an archive has no zarr.json, but holds one folder alone that has: the store of the connection is that. */

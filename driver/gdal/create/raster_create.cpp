@@ -42,10 +42,9 @@ class NewRaster
     {
         return m_connection.store;
     }
-    bool IsPublishedLast() const;
     /* Decides all of the metadata. */
     bool Describe(int width, int height, int bands, GDALDataType type);
-    /* Makes the arrays, whose metadata stay pending until the store is published. */
+    /* Makes the arrays; all documents stay pending until the store is published. */
     bool Make();
     /* Then either: copies all of the source, and opens what is published; or the dataset of a store that appears when
      * that is flushed or closed. */
@@ -404,16 +403,9 @@ bool NewRaster::Make()
         status = zs_raster_create(store.hierarchy, m_new->group.c_str(), &m_spec, &arrayOptions, &raster, &err);
         m_raster.reset(raster);
     }
-    if (status == ZS_OK && !IsPublishedLast())
+    if (status == ZS_OK)
         status = zs_raster_publish(raster, &err);
     return status == ZS_OK || zsReport(err);
-}
-
-/* Whether documents are written when the pixels of a copy are there: where metadata are not consolidated, no document
- * waits. */
-bool NewRaster::IsPublishedLast() const
-{
-    return m_source != nullptr && !zs_hierarchy_is_consolidated(m_new->store->hierarchy);
 }
 
 /* Opens an array of the raster that the hierarchy has, for writing as the options ask for. Null with CPLError
@@ -468,8 +460,7 @@ std::unique_ptr<GDALDataset> NewRaster::Blank()
 /* Sets up overviews that are made of the pixels while these are copied, where the raster suits that. */
 bool NewRaster::StartLevels()
 {
-    if (m_options.statistics || !zs_hierarchy_is_consolidated(m_new->store->hierarchy) ||
-        !ZSCopiedLevels::Suits(m_spec, m_resampling, m_factors))
+    if (m_options.statistics || !ZSCopiedLevels::Suits(m_spec, m_resampling, m_factors))
         return true;
     auto base = OpenArray(0);
     return base != nullptr && m_levels.Start(std::move(base), m_resampling, m_factors, m_options.threads) == CE_None;
@@ -482,9 +473,7 @@ bool NewRaster::WritePixels(GDALProgressFunc progress, void *progressData)
     const bool ok = zsCopyPixels(*m_source, m_type, *m_raster, m_spec, m_options.threads, WritePath(),
                                  m_levels.IsStarted() ? &m_levels : nullptr, progress, progressData) &&
                     (m_spec.mask == nullptr || zsCopyMask(*m_source, *m_raster, m_spec)) &&
-                    ((IsPublishedLast() ? zs_raster_publish(m_raster.get(), &err)
-                                        : zs_raster_flush(m_raster.get(), &err)) == ZS_OK ||
-                     zsReport(err));
+                    (zs_raster_flush(m_raster.get(), &err) == ZS_OK || zsReport(err));
     m_raster.reset();
     return ok;
 }
