@@ -22,18 +22,13 @@ bool zs_means_too_many_files(int code)
     return code == EMFILE || code == ENFILE;
 }
 
-int zs_create_file(const char *path, int flags, unsigned rights)
+int zs_open_file(const char *path, int flags)
 {
     int fd;
     do
-        fd = open(path, flags | O_CLOEXEC, (mode_t)rights);
+        fd = open(path, flags | O_CLOEXEC, 0666);
     while (fd < 0 && errno == EINTR);
     return fd;
-}
-
-int zs_open_file(const char *path, int flags)
-{
-    return zs_create_file(path, flags, 0);
 }
 
 /* ---- Bytes ---- */

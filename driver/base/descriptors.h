@@ -6,10 +6,8 @@
 
 #include "base/status.h"
 
-/* open() that is not interrupted. -1 with errno. */
+/* open() that is not interrupted; a file that it makes has the usual rights. -1 with errno. */
 int zs_open_file(const char *path, int flags);
-/* Like zs_open_file(), creating the file with these access rights (less the process's umask). */
-int zs_create_file(const char *path, int flags, unsigned rights);
 
 /* Reads all n bytes at `offset`, or fails with ZS_IO; `path` is for the message alone. */
 enum zs_status zs_file_read_at(int fd, const char *path, uint64_t offset, size_t n, void *data, struct zs_error *err);

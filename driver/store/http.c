@@ -333,7 +333,7 @@ static void fetch(const char *url, const char *path, const char *session, const 
     /* Ours have the user's headers in them; GDAL 3.6 would send those of the configuration a second time. */
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, NULL);
-    CPLSetThreadLocalConfigOption("GDAL_HTTP_HEADERS", "");
+    zs_vsi_quiet_set(&q, "GDAL_HTTP_HEADERS", "");
     CPLHTTPResult *r = CPLHTTPFetch(url, options);
     zs_vsi_quiet_end(&q);
     CSLDestroy(options);

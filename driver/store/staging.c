@@ -100,7 +100,7 @@ enum zs_status zs_temporary_create(const char *directory, int *fd, char **path, 
     for (;;) {
         *path = zs_temporary_path(directory);
         ZS_TRY_MEMORY(*path, err);
-        *fd = zs_create_file(*path, O_RDWR | O_CREAT | O_EXCL, 0666);
+        *fd = zs_open_file(*path, O_RDWR | O_CREAT | O_EXCL);
         if (*fd >= 0 && lock(*fd))
             return ZS_OK;
         const int code = errno;

@@ -315,8 +315,8 @@ static enum zs_status read_names(const struct zs_store *store, struct listing *l
     struct zs_vsi_quiet q;
     l->prints = CPLGetConfigOption("CPL_DEBUG", NULL) != NULL;
     zs_vsi_quiet_begin(&q, store);
-    CPLSetThreadLocalConfigOption("CPL_DEBUG", "S3,GS,AZURE,ADLS,OSS,SWIFT"); /* and nothing else */
-    CPLSetThreadLocalConfigOption(IGNORED_CLASSES, "");
+    zs_vsi_quiet_set(&q, "CPL_DEBUG", "S3,GS,AZURE,ADLS,OSS,SWIFT"); /* and nothing else */
+    zs_vsi_quiet_set(&q, IGNORED_CLASSES, "");
     CPLPushErrorHandlerEx(note_bad_answer, l);
     VSIDIR *dir = VSIOpenDir(l->path, 0, NULL);
     l->is_open = dir != NULL;

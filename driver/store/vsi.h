@@ -41,17 +41,23 @@ char *zs_text_shown(const char *text);
 /* Whether a file or directory is at a path. False also where that cannot be asked for. */
 bool zs_vsi_exists(const char *path);
 
-/* ---- GDAL's errors and settings around our calls (vsi_settings.c) ---- */
+/* ---- GDAL's errors and settings around our calls (vsi_paths.c) ---- */
 
-/* Between the two calls GDAL prints nothing; afterwards its error state and the options of this thread are as before.
- * `store` may be NULL where no file of one is opened. */
+/* Between the two calls GDAL prints nothing; afterwards its error state and the options of this thread that were set
+ * meanwhile are as before. `store` may be NULL where no file of one is opened. */
 struct zs_vsi_quiet {
     int type, number;
     char *message;
-    char **options; /* of this thread; NULL: none */
+    struct {
+        const char *name;
+        char *before; /* NULL: none */
+    } set[4];
+    size_t count;
 };
 void zs_vsi_quiet_begin(struct zs_vsi_quiet *quiet, const struct zs_store *store);
 void zs_vsi_quiet_end(struct zs_vsi_quiet *quiet);
+/* Sets an option of this thread until the end; up to three. Pointers that GDAL gave for other options stay valid. */
+void zs_vsi_quiet_set(struct zs_vsi_quiet *quiet, const char *name, const char *value);
 
 /* Why the last call failed, as far as GDAL reports it, without secrets (zs_text_shown()). Valid until the next calls
  * into GDAL. */

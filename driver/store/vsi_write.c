@@ -146,7 +146,7 @@ static enum zs_status copy_to(struct vsi_writer *w, VSILFILE *out, void *buffer,
 
 /* Makes GDAL send the object in one request: by an option of this thread and, in `option`, one of the file too, which
  * from GDAL 3.10 on comes before what is set for the path. */
-static void begin_whole(const struct vsi_writer *w, char *option, size_t n)
+static void begin_whole(const struct vsi_writer *w, struct zs_vsi_quiet *q, char *option, size_t n)
 {
     static const char *const settings[][2] = {{"/vsis3/", "VSIS3_CHUNK_SIZE"}, {"/vsigs/", "VSIGS_CHUNK_SIZE"}};
     const bool is_conditional = w->base.expected != NULL;
@@ -157,7 +157,7 @@ static void begin_whole(const struct vsi_writer *w, char *option, size_t n)
             (!is_conditional && zs_vsi_option(w->path, settings[i][1]) != NULL))
             continue;
         (void)snprintf(option, n, "CHUNK_SIZE=%u", mb);
-        CPLSetThreadLocalConfigOption(settings[i][1], strchr(option, '=') + 1);
+        zs_vsi_quiet_set(q, settings[i][1], strchr(option, '=') + 1);
     }
 }
 
@@ -180,12 +180,12 @@ static bool are_hidden(const char *path, const char *headers)
 
 /* Has GDAL send a condition among the user's headers. Where those that are set for a path alone hide it, the writer is
  * warned. */
-static enum zs_status begin_condition(const struct vsi_writer *w, struct zs_error *err)
+static enum zs_status begin_condition(const struct vsi_writer *w, struct zs_vsi_quiet *q, struct zs_error *err)
 {
     char *condition = condition_of(&w->base);
     char *headers = condition != NULL ? zs_http_headers_with(w->path, condition) : NULL;
     if (headers != NULL)
-        CPLSetThreadLocalConfigOption("GDAL_HTTP_HEADERS", headers);
+        zs_vsi_quiet_set(q, "GDAL_HTTP_HEADERS", headers);
     if (headers != NULL && are_hidden(w->path, headers))
         (void)zs_store_expected(w->base.reader, NULL);
     const enum zs_status status = headers != NULL ? ZS_OK : zs_fail_memory(err);
@@ -196,15 +196,15 @@ static enum zs_status begin_condition(const struct vsi_writer *w, struct zs_erro
 
 /* Uploads the finished file, for file systems that only know whole objects. Reads it once before: an upload cannot be
  * aborted, since closing it publishes what it has. */
-static enum zs_status upload(struct vsi_writer *w, struct zs_error *err)
+static enum zs_status upload(struct vsi_writer *w, struct zs_vsi_quiet *q, struct zs_error *err)
 {
     char option[32] = "";
     void *buffer = malloc(COPY_BUFFER_BYTES);
     ZS_TRY_MEMORY(buffer, err);
     enum zs_status status = copy_to(w, NULL, buffer, err);
     if (status == ZS_OK && w->base.expected != NULL && w->base.size >> 20 < MAX_CONDITIONAL_MB)
-        status = begin_condition(w, err);
-    begin_whole(w, option, sizeof option);
+        status = begin_condition(w, q, err);
+    begin_whole(w, q, option, sizeof option);
     const char *const options[] = {option[0] != '\0' ? option : NULL, NULL};
     VSILFILE *out = status == ZS_OK ? VSIFOpenEx2L(w->path, "wb", TRUE, (CSLConstList)options) : NULL;
     if (status == ZS_OK && out == NULL)
@@ -240,7 +240,7 @@ enum zs_status zs_vsi_commit(struct zs_writer *writer, struct zs_error *err)
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, writer->store);
     const enum zs_status status =
-        zs_vsi_kind(writer->store)->is_memory ? rename_temporary(w, err) : upload(w, err);
+        zs_vsi_kind(writer->store)->is_memory ? rename_temporary(w, err) : upload(w, &q, err);
     zs_vsi_quiet_end(&q);
     return status;
 }
