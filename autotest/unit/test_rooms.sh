@@ -32,8 +32,8 @@ shard 1733
 icechunk 1665
 codec 4417
 zarr 6785
-store 4971
-base 1697
+store 4968
+base 1690
 END
 for path in */; do
     room=${path%/}

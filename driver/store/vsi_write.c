@@ -354,16 +354,6 @@ static enum zs_status check_arrived(struct zs_writer *writer, struct zs_error *e
                    writer->reader->root, writer->key);
 }
 
-/* A message without the name of the object at its beginning. */
-static const char *reason_of(const struct zs_error *err, const char *root, const char *key)
-{
-    const char *text = err->message;
-    const size_t r = strlen(root), k = strlen(key);
-    const bool is_named = strncmp(text, root, r) == 0 && text[r] == '/' && strncmp(text + r + 1, key, k) == 0 &&
-                          strncmp(text + r + 1 + k, ": ", 2) == 0;
-    return is_named ? text + r + k + 3 : text;
-}
-
 /* Finds what the failure of a commit means by what is under its key now: nothing where another writer wrote this very
  * object or its answer was lost, ZS_CONFLICT where it is not what was expected. *is_unchanged: the store is as it was,
  * or cannot be read; else another object is there, of whomever it is. */
@@ -377,8 +367,7 @@ static enum zs_status judge(struct zs_writer *writer, enum zs_status failure, bo
     if (opened == ZS_NOT_FOUND && expected != NULL && expected[0] != '\0')
         return zs_fail(err, ZS_CONFLICT, "%s/%s: another writer removed it meanwhile", root, writer->key);
     if (opened == ZS_IO && failure == ZS_IO) /* GDAL does not say why there was no answer to an upload */
-        return zs_fail(err, failure, "%s/%s: writing failed, and then reading: %s", root, writer->key,
-                       reason_of(&theirs, root, writer->key));
+        return zs_fail(err, failure, "%s, after writing failed", theirs.message);
     if (opened != ZS_OK)
         return failure;
     const char *etag = zs_object_etag(now);
