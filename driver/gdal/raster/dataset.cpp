@@ -116,15 +116,14 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
         if (!IsUpdate() && !m_beside.empty() && overviews.Count() == 0)
             return GDALPamDataset::IBuildOverviews(resampling, count, factors, bandCount, bandList, progress,
                                                    progressData, options);
+        struct zs_error err;
+        if (!IsUpdate() && zs_store_check_access(m_view.store->store, "", &err) != ZS_OK)
+            return zsReport(err); // gdaladdo has tried the update mode before, in silence
         if (!IsUpdate())
-            return zsRefuse(CPLE_NotSupported,
-                            "%s: overviews go beside the one raster of a local store that has none already; else the "
-                            "store must be opened in update mode",
+            return zsRefuse(CPLE_NotSupported, "%s: overviews go beside a local raster without any; open it for update",
                             zsShown(GetDescription()).c_str());
         if (m_view.IsHealpix())
-            return zsRefuse(CPLE_NotSupported,
-                            "%s: overviews of HEALPix cells are not built in the store; gdaladdo -ro puts them beside "
-                            "it",
+            return zsRefuse(CPLE_NotSupported, "%s: overviews of HEALPix cells go beside the store: gdaladdo -ro",
                             zsShown(GetDescription()).c_str());
         if (m_view.IsSelection() || bandCount != nBands)
             return zsRefuse(CPLE_NotSupported, "%s: overviews are built for all bands of %s together",
