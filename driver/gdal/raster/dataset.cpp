@@ -120,7 +120,7 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
         if (!IsUpdate() && zs_store_check_access(m_view.store->store, "", &err) != ZS_OK)
             return zsReport(err); // gdaladdo has tried the update mode before, in silence
         if (!IsUpdate())
-            return zsRefuse(CPLE_NotSupported, "%s: overviews go beside a local raster without any; open it for update",
+            return zsRefuse(CPLE_NotSupported, "%s: open it for update: it has overviews already, or is not one raster",
                             zsShown(GetDescription()).c_str());
         if (m_view.IsHealpix())
             return zsRefuse(CPLE_NotSupported, "%s: overviews of HEALPix cells go beside the store: gdaladdo -ro",
