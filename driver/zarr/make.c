@@ -178,6 +178,7 @@ enum zs_status zs_root_consolidate(struct zs_hierarchy *hierarchy, struct zs_err
     for (size_t i = 1; i < count && list != NULL; i++)
         if (nodes[i]->document != NULL) /* not of an implicit group */
             list[n++] = (struct zs_listed){.name = nodes[i]->path, .document = nodes[i]->document};
+    zs_json_remove(nodes[0]->document, "consolidated_metadata"); /* it may list nodes that were removed since */
     const enum zs_status status =
         list != NULL ? zs_document_consolidate(nodes[0]->document, list, n, &is_changed, err) : zs_fail_memory(err);
     free(list);
