@@ -11,7 +11,6 @@
 
 #include "base/checked.h"
 #include "zarr/document.h"
-#include "zarr/name.h"
 
 #define META "meta/root"
 #define DATA "data/root"
