@@ -80,11 +80,12 @@ TEST(test_lists_of_texts_are_limited)
     close_store(&s);
     put_text(&s, UTF32(67108864), "100", "1", "''", LITTLE);
     put(&s, "band/c/0", "x", 1);
-    /* a chunk of more than is made of names */
-    CHECK(zs_strings_read(s.h, open_node(&s, "band"), 0, 100, &values, &is_blank, &err) == ZS_UNSUPPORTED);
+    node = open_node(&s, "band"); /* a chunk of more than is made of names */
+    CHECK(zs_strings_read(s.h, node, 0, 100, &values, &is_blank, &err) == ZS_UNSUPPORTED);
     close_store(&s);
     put_text(&s, UTF32(8), "18446744073709551615", "1", "''", LITTLE);
-    CHECK(zs_strings_read(s.h, open_node(&s, "band"), 0, 1, &values, &is_blank, &err) == ZS_INVALID);
+    node = open_node(&s, "band");
+    CHECK(zs_strings_read(s.h, node, 0, 1, &values, &is_blank, &err) == ZS_INVALID);
     close_store(&s);
     char *fill = malloc(100003);
     memset(fill, 'x', 100002);
