@@ -14,6 +14,25 @@
 #include "raster/overviews.h"
 #include "zarr/contents.h"
 
+/* Levels that are made. */
+struct made_level {
+    int factor;
+    const struct zs_node *node; /* the hierarchy's, or until it is published: */
+    struct zs_node *own;        /* ... this one, owned; NULL for a level that was there */
+    struct zs_array *array;
+};
+
+struct zs_overviews {
+    struct zs_hierarchy *hierarchy;
+    const struct zs_node *base;
+    struct zs_axes axes;
+    char *group; /* that holds the base */
+    char *resampling;
+    int chunk_order;
+    struct made_level *levels;
+    size_t count;
+};
+
 /* ---- The multiscales that list the levels ---- */
 
 /* The multiscales list to be. */
@@ -185,21 +204,21 @@ static enum zs_status write_entries(struct zs_hierarchy *hierarchy, const struct
 }
 
 /* Brings the multiscales of the pyramid's group up to date in memory, after levels were removed, and adds the levels
- * made[count], which the hierarchy has. `resampling` may be NULL. */
+ * that are made (NULL: none), which the hierarchy has. */
 static enum zs_status list_levels(struct zs_hierarchy *hierarchy, const struct zs_node *base, struct zs_axes axes,
-                                  const struct zs_georef_out *geo, const struct zs_node *const *made, size_t count,
-                                  const char *resampling, struct zs_error *err)
+                                  const struct zs_georef_out *geo, const struct zs_overviews *made,
+                                  struct zs_error *err)
 {
     struct zs_layout layout;
     struct entries e = {.count = 0};
     struct zs_names levels;
     const struct zs_node *group = pyramid_group(hierarchy, base, &layout);
-    if (group == NULL || (count == 0 && layout.count == 0))
+    if (group == NULL || (made == NULL && layout.count == 0))
         return ZS_OK;
     ZS_TRY(zs_overviews_find(hierarchy, base, axes, &levels, err));
     enum zs_status status = ZS_OK;
-    for (size_t i = 0; i < count && status == ZS_OK; i++)
-        status = zs_names_add(&levels, zs_strdup(made[i]->path), err);
+    for (size_t i = 0; made != NULL && i < made->count && status == ZS_OK; i++)
+        status = zs_names_add(&levels, zs_strdup(made->levels[i].node->path), err);
     if (status == ZS_OK)
         status = collect_entries(hierarchy, base, axes, group, &layout, &levels, &e, err);
     if (status == ZS_OK) {
@@ -207,7 +226,7 @@ static enum zs_status list_levels(struct zs_hierarchy *hierarchy, const struct z
         base_geo.ndim = base->array->ndim;
         base_geo.x = axes.x;
         base_geo.y = axes.y;
-        status = write_entries(hierarchy, group, &base_geo, &e, resampling, err);
+        status = write_entries(hierarchy, group, &base_geo, &e, made != NULL ? made->resampling : NULL, err);
     }
     zs_names_free(levels.list);
     entries_clear(&e);
@@ -287,7 +306,7 @@ static enum zs_status remove_levels(struct zs_hierarchy *hierarchy, const struct
     for (size_t i = 0; i < levels->count && status == ZS_OK; i++)
         status = remove_level(hierarchy, levels->list[i], err);
     if (status == ZS_OK)
-        status = list_levels(hierarchy, base, axes, &geo, NULL, 0, NULL, err);
+        status = list_levels(hierarchy, base, axes, &geo, NULL, err);
     zs_georef_clear(&georef);
     return zs_hierarchy_keep(hierarchy, status);
 }
@@ -303,24 +322,6 @@ enum zs_status zs_overviews_take_out(struct zs_hierarchy *hierarchy, const struc
 }
 
 /* ---- Setting up new levels ---- */
-
-struct made_level {
-    int factor;
-    const struct zs_node *node; /* the hierarchy's, or until it is published: */
-    struct zs_node *own;        /* ... this one, owned; NULL for a level that was there */
-    struct zs_array *array;
-};
-
-struct zs_overviews {
-    struct zs_hierarchy *hierarchy;
-    const struct zs_node *base;
-    struct zs_axes axes;
-    char *group; /* that holds the base */
-    char *resampling;
-    int chunk_order;
-    struct made_level *levels;
-    size_t count;
-};
 
 static uint64_t level_size(const struct zs_overviews *made, int dim, int factor)
 {
@@ -362,13 +363,6 @@ bool zs_inner_chunks(const struct zs_array_meta *meta, uint64_t *chunk)
     return is_sharded;
 }
 
-/* Cuts a shard that is larger than a small overview to the whole chunks that are needed. */
-static uint64_t fitting_shard(uint64_t shard, uint64_t chunk, uint64_t size)
-{
-    const uint64_t needed = zs_ceil_div_u64(size, chunk) * chunk;
-    return shard < needed ? shard : needed;
-}
-
 /* The document of a level: the base's, smaller. NULL without memory. */
 static zs_json *level_document(const struct zs_overviews *made, int factor)
 {
@@ -378,7 +372,9 @@ static zs_json *level_document(const struct zs_overviews *made, int factor)
     for (int d = 0; d < meta->ndim; d++) {
         const bool is_xy = d == made->axes.x || d == made->axes.y;
         shape[d] = is_xy ? level_size(made, d, factor) : meta->shape[d];
-        shard[d] = is_cut && is_xy ? fitting_shard(meta->chunk_shape[d], chunk[d], shape[d]) : meta->chunk_shape[d];
+        shard[d] = meta->chunk_shape[d];
+        if (is_cut && is_xy) /* to the whole chunks that a small overview needs */
+            shard[d] = zs_min_u64(shard[d], zs_ceil_div_u64(shape[d], chunk[d]) * chunk[d]);
     }
     zs_json *document = zs_json_copy(made->base->document);
     zs_json *attributes = document != NULL ? zs_document_attributes(document) : NULL;
@@ -517,15 +513,6 @@ static enum zs_status set_up(struct zs_overviews *made, const int *factors, cons
     return ZS_OK;
 }
 
-static enum zs_status check_factors(const int *factors, size_t count, struct zs_error *err)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (factors[i] < 2)
-            return zs_fail(err, ZS_ARGUMENT, "overview factors: expected 2 or more, found %d", factors[i]);
-    }
-    return ZS_OK;
-}
-
 enum zs_status zs_overviews_create(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                    const int *factors, size_t count, const char *resampling, int chunk_order,
                                    const struct zs_array_options *options, struct zs_overviews **overviews,
@@ -540,7 +527,9 @@ enum zs_status zs_overviews_create(struct zs_hierarchy *hierarchy, const struct 
             "%s: overviews of an array are kept in the group it is in, and this one is the root of its store, in "
             "none; a copy of it (gdal_translate -of ShardedZarr) is in a group, and gets overviews",
             zs_hierarchy_store(hierarchy)->root);
-    ZS_TRY(check_factors(factors, count, err));
+    for (size_t i = 0; i < count; i++)
+        if (factors[i] < 2)
+            return zs_fail(err, ZS_ARGUMENT, "overview factors: expected 2 or more, found %d", factors[i]);
     struct zs_overviews *made = zs_calloc(1, sizeof *made);
     ZS_TRY_MEMORY(made, err);
     made->hierarchy = hierarchy;
@@ -603,19 +592,12 @@ static enum zs_status publish_level(struct zs_overviews *made, struct made_level
 static enum zs_status publish_levels(struct zs_overviews *made, const struct zs_georef_conventions *style,
                                      struct zs_georef_out *geo, struct zs_error *err)
 {
-    const struct zs_node **nodes = zs_calloc(made->count, sizeof *nodes);
-    ZS_TRY_MEMORY(nodes, err);
-    enum zs_status status = ZS_OK;
-    for (size_t i = 0; i < made->count && status == ZS_OK; i++) {
-        nodes[i] = made->levels[i].node;
+    for (size_t i = 0; i < made->count; i++)
         if (made->levels[i].own != NULL)
-            status = publish_level(made, &made->levels[i], style, geo, err);
-    }
+            ZS_TRY(publish_level(made, &made->levels[i], style, geo, err));
     geo->has_transform = geo->has_transform && style->spatial_proj;
-    if (status == ZS_OK)
-        status = list_levels(made->hierarchy, made->base, made->axes, geo, nodes, made->count, made->resampling, err);
-    free(nodes);
-    return status == ZS_OK ? zs_hierarchy_flush(made->hierarchy, err) : status;
+    ZS_TRY(list_levels(made->hierarchy, made->base, made->axes, geo, made, err));
+    return zs_hierarchy_flush(made->hierarchy, err);
 }
 
 enum zs_status zs_overviews_publish(struct zs_overviews *made, struct zs_error *err)
