@@ -93,6 +93,7 @@ ZSOverlap::~ZSOverlap()
 
 ZSArray::~ZSArray()
 {
+    zs_georef_clear(&georef);
     zs_healpix_cells_clear(&cells);
     if (isOwned)
         zs_array_close(array);

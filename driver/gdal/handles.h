@@ -162,6 +162,9 @@ struct ZSArray
     struct zs_healpix healpix = {};
 
     std::mutex lock;
+    bool georefRead = false, georefFailed = false;
+    struct zs_georef georef = {};
+    std::shared_ptr<const struct ZSLabels> labels; /* null: not read yet */
     bool cellsRead = false;
     struct zs_healpix_cells cells = {}; /* where there is a coordinate of them */
     bool overviewsFound = false;

@@ -12,22 +12,36 @@ extern "C"
 #include "raster/update.h"
 }
 
+static char *copyText(const char *text)
+{
+    return text != nullptr ? zs_strdup(text) : nullptr;
+}
+
 /* ---- Transform and CRS ---- */
 
 void ZSGeoreferencing::Read()
 {
     if (m_view.IsHealpix()) // order and ellipsoid of the cells give it
         return zsHealpixGeoref(m_view.Array(0).healpix, m_view.sources[0].shown, m_georef);
-    const ZSArray &first = m_view.Array(0); // the other arrays have the same georeferencing
+    ZSArray &first = *m_view.sources.front().array; // the other arrays have the same georeferencing
+    const std::lock_guard<std::mutex> guard(first.lock);
+    const auto &shared = first.georef;
     struct zs_error err;
-    m_hasFailed = zs_georef_read(m_view.store->hierarchy, first.node, first.axes, &m_georef, &err) != ZS_OK;
-    if (m_hasFailed)
+    if (!first.georefRead)
+        first.georefFailed =
+            zs_georef_read(m_view.store->hierarchy, first.node, first.axes, &first.georef, &err) != ZS_OK;
+    if (!first.georefRead && first.georefFailed)
         zsReport(err);
-    for (const char *missing : {m_georef.no_crs, m_georef.no_transform})
-    {
-        if (missing != nullptr)
+    for (const char *missing : {shared.no_crs, shared.no_transform})
+        if (!first.georefRead && missing != nullptr)
             CPLError(CE_Warning, CPLE_AppDefined, "%s", missing);
-    }
+    first.georefRead = true;
+    // A copy for each dataset: an OGRSpatialReference is for one thread at a time, even when it is only read.
+    m_georef = shared;
+    m_georef.srs = shared.srs != nullptr ? OSRClone(shared.srs) : nullptr;
+    m_georef.geolocation_x = copyText(shared.geolocation_x);
+    m_georef.geolocation_y = copyText(shared.geolocation_y);
+    m_georef.no_crs = m_georef.no_transform = nullptr;
 }
 
 const struct zs_georef &ZSGeoreferencing::Get()
@@ -153,7 +167,7 @@ enum zs_status ZSGeoreferencing::Flush(struct zs_error *err)
     const ZSArray &first = m_view.Array(0);
     if (changed != 0 && m_view.IsHealpix())
         return writeCells(m_view, err);
-    if (changed != 0 && m_hasFailed) // what was not set would be removed
+    if (changed != 0 && first.georefFailed) // what was not set would be removed
         return zs_fail(err, ZS_IO, "/%s: georeferencing that could not be read is not changed", first.node->path);
     if ((changed & POINTS) != 0)
         ZS_TRY(FlushGCPs(err));

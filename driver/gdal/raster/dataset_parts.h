@@ -69,7 +69,6 @@ class ZSGeoreferencing
     ZSView &m_view;
     struct zs_georef m_georef = {};
     bool m_isRead = false; /* read when first asked for, since that may cost requests */
-    bool m_hasFailed = false; /* it could not be read */
     static constexpr unsigned TRANSFORM = 1, CRS = 2, REGISTRATION = 4, POINTS = 8;
     unsigned m_changed = 0; /* TRANSFORM | CRS | REGISTRATION | POINTS */
 

@@ -295,7 +295,13 @@ const ZSLabels &ZSView::Labels(size_t source)
         labels = m_labels[other];
     }
     if (labels == nullptr)
-        labels = readLabels(*store, Array(source), Slices(source));
+    {
+        ZSArray &array = *sources[source].array;
+        const std::lock_guard<std::mutex> guard(array.lock);
+        if (array.labels == nullptr)
+            array.labels = readLabels(*store, array, Slices(source));
+        labels = array.labels;
+    }
     return *labels;
 }
 

@@ -115,7 +115,7 @@ class ZSView
     /* Which of all slices of its array a band is, by which its properties are kept, and how many these are. */
     uint64_t SliceOf(int band) const;
     uint64_t SliceCount(size_t source) const;
-    /* The labels of the array's band dimensions, which arrays share that have the same. */
+    /* The labels of the array's band dimensions, which arrays share that have the same, and clones. */
     const ZSLabels &Labels(size_t source);
 
     void ListArrays(std::vector<const struct zs_node *> &nodes, std::vector<struct zs_axes> &axes) const;
