@@ -12,11 +12,6 @@ extern "C"
 #include "raster/update.h"
 }
 
-static char *copyText(const char *text)
-{
-    return text != nullptr ? zs_strdup(text) : nullptr;
-}
-
 /* ---- Transform and CRS ---- */
 
 void ZSGeoreferencing::Read()
@@ -39,8 +34,8 @@ void ZSGeoreferencing::Read()
     // A copy for each dataset: an OGRSpatialReference is for one thread at a time, even when it is only read.
     m_georef = shared;
     m_georef.srs = shared.srs != nullptr ? OSRClone(shared.srs) : nullptr;
-    m_georef.geolocation_x = copyText(shared.geolocation_x);
-    m_georef.geolocation_y = copyText(shared.geolocation_y);
+    m_georef.geolocation_x = shared.geolocation_x != nullptr ? zs_strdup(shared.geolocation_x) : nullptr;
+    m_georef.geolocation_y = shared.geolocation_y != nullptr ? zs_strdup(shared.geolocation_y) : nullptr;
     m_georef.no_crs = m_georef.no_transform = nullptr;
 }
 

@@ -50,24 +50,16 @@ void ZSItems::AddFixedPosition(CPLStringList &md, size_t source, int dim)
     zsAddPosition(md, m_view, source, dim, index, labels.values != nullptr ? labels.values[0] : nullptr, labels.unit);
 }
 
-static std::vector<int> fixedDimensions(const struct zs_slices &slices)
-{
-    std::vector<int> fixed;
-    for (int d = 0; d < slices.ndim; d++)
-    {
-        if (d != slices.axes.x && d != slices.axes.y &&
-            std::find(slices.dims, slices.dims + slices.dim_count, d) == slices.dims + slices.dim_count)
-            fixed.push_back(d);
-    }
-    return fixed;
-}
-
 void ZSItems::AddAxisItems(CPLStringList &md, size_t source)
 {
     const struct zs_node *node = m_view.Array(source).node;
     const struct zs_slices &slices = m_view.Slices(source);
-    for (const int d : fixedDimensions(slices))
-        AddFixedPosition(md, source, d);
+    const int *const end = slices.dims + slices.dim_count;
+    for (int d = 0; d < slices.ndim; d++)
+    {
+        if (d != slices.axes.x && d != slices.axes.y && std::find(slices.dims, end, d) == end)
+            AddFixedPosition(md, source, d);
+    }
     std::string all;
     for (int i = 0; i < slices.dim_count; i++)
         all += (all.empty() ? "" : ",") + zsDimensionName(node, slices.dims[i]);

@@ -145,16 +145,6 @@ static bool hasDimension(const ZSArray &array, const std::string &name)
     return false;
 }
 
-/* Whether two arrays have the same dimensions, whose coordinates they then share. */
-static bool areAlike(const ZSArray &a, const ZSArray &b)
-{
-    const struct zs_array_meta &p = *a.node->array, &q = *b.node->array;
-    bool same = p.ndim == q.ndim && a.axes.x == b.axes.x && a.axes.y == b.axes.y;
-    for (int d = 0; d < p.ndim && same; d++)
-        same = p.shape[d] == q.shape[d] && zsDimensionName(a.node, d) == zsDimensionName(b.node, d);
-    return same;
-}
-
 /* The selection for each array of a group, in the dimensions that it has. */
 static bool selectOfEach(const ZSStore &store, const ZSConnection &connection, ZSBandSources &sources,
                          struct zs_error *err)
@@ -168,20 +158,14 @@ static bool selectOfEach(const ZSStore &store, const ZSConnection &connection, Z
             return false;
         }
     }
-    for (size_t i = 0; i < sources.size() && connection.Chooses(); i++)
+    for (auto &source : sources)
     {
-        const ZSArray &array = *sources[i].array;
-        if (i > 0 && areAlike(array, *sources[i - 1].array))
-        {
-            sources[i].selections = sources[i - 1].selections;
-            continue;
-        }
         ZSConnection own = connection;
         own.named.erase(std::remove_if(own.named.begin(), own.named.end(),
                                        [&](const std::pair<std::string, std::string> &wanted)
-                                       { return !hasDimension(array, wanted.first); }),
+                                       { return !hasDimension(*source.array, wanted.first); }),
                         own.named.end());
-        if (!selectSlices(store, array.node, array.axes, own, sources[i].selections, err))
+        if (!selectSlices(store, source.array->node, source.array->axes, own, source.selections, err))
             return false;
     }
     return true;
