@@ -157,11 +157,6 @@ struct Found
 {
     const struct zs_node *node;
     std::vector<struct zs_dimension> dims, wanted;
-
-    std::string Group() const
-    {
-        return zsParentPath(node->path);
-    }
 };
 
 /* Dimensions of one array that change, with all arrays that share them. */
@@ -349,13 +344,13 @@ bool zsMdimRenameDimension(ZSMdimStore &store, const ZSMdimNode &handle, size_t 
     const std::string before = nameOf(change.all[change.own].dims[number]);
     change.ForEach(number, [&](Found &array, size_t d) {
         array.wanted[d].name = name.c_str();
-        groups.insert(array.Group());
+        groups.insert(zsParentPath(array.node->path));
     });
     for (const auto &other : change.all)
     {
         for (const auto &dim : other.dims)
         {
-            if (nameOf(dim) == name && groups.count(other.Group()) > 0)
+            if (nameOf(dim) == name && groups.count(zsParentPath(other.node->path)) > 0)
                 return zsRefuse(CPLE_AppDefined, "dimension %s: there is one called %s already", before.c_str(),
                                 name.c_str());
         }

@@ -157,7 +157,9 @@ void ZSMdimStore::Follow(const std::shared_ptr<ZSMdimObject> &object)
 
 void ZSMdimStore::Refresh()
 {
-    const auto live = m_live; // a refreshed object may ask for others
+    std::unique_lock<std::mutex> held(m_lock);
+    const auto live = m_live; // a refreshed object may make others
+    held.unlock();
     for (const auto &known : live)
     {
         const auto object = known.lock();
