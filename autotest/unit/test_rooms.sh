@@ -25,8 +25,8 @@ while read -r room most; do
 done <<END
 gdal 15565
 validate 1058
-raster 4631
-geo 7984
+raster 4628
+geo 7895
 array 5131
 shard 1733
 icechunk 1665

@@ -293,7 +293,7 @@ void zsStoreMask(void *masking, const void *src, void *dst, ptrdiff_t dst_stride
     eachAsDouble(src, m.buffer, n,
                  [&](double value)
                  {
-                     *out = value != 0 ? m.validity->valid : m.validity->invalid;
+                     *out = value != 0 ? 255 : 0;
                      out += dst_stride;
                  });
 }

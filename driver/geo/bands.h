@@ -114,10 +114,6 @@ const char *zs_unit_attribute(const zs_json *attributes);
 enum zs_status zs_band_properties_copy(const struct zs_band_properties *properties, struct zs_band_properties *copy,
                                        struct zs_error *err);
 
-/* The plain attributes of a group as NULL-terminated "NAME=VALUE" (the conventions' members left out), NULL when it has
- * none; released with zs_names_free(). */
-enum zs_status zs_group_metadata_read(const struct zs_node *group, char ***metadata, struct zs_error *err);
-
 /* Whether an attribute of this name is one that the conventions (georeferencing, overviews, nodata, scale, ...) own, so
  * that it is neither handed out as metadata nor written as such. */
 bool zs_is_convention_attribute(const char *name);

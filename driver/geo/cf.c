@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "geo/crs.h"
 #include "geo/variables.h"
 #include "zarr/name.h"
 
@@ -45,16 +44,16 @@ static void take_crs(struct zs_search *search, const struct zs_node *mapping, co
 
 void zs_cf_find_crs(struct zs_search *search)
 {
-    bool in_own_group, is_degrees;
-    const struct zs_node *mapping = zs_grid_mapping_find(search->hierarchy, &search->scope, &in_own_group);
+    bool is_degrees;
+    const struct zs_node *mapping = zs_grid_mapping_find(search->hierarchy, &search->scope);
     if (mapping != NULL && zs_json_size(mapping->attributes) > 0)
         take_crs(search, mapping, coordinate_units(search, &is_degrees));
 }
 
 void zs_cf_find_implied_crs(struct zs_search *search)
 {
-    bool in_own_group, is_degrees;
-    const struct zs_node *mapping = zs_grid_mapping_find(search->hierarchy, &search->scope, &in_own_group);
+    bool is_degrees;
+    const struct zs_node *mapping = zs_grid_mapping_find(search->hierarchy, &search->scope);
     if (mapping != NULL && zs_json_size(mapping->attributes) > 0)
         return; /* one that could not be read is no reason to take another */
     const char *units = coordinate_units(search, &is_degrees);
@@ -104,8 +103,7 @@ static enum zs_status leave_out(struct zs_search *search, const struct zs_node *
 
 enum zs_status zs_cf_find_transform(struct zs_search *search, struct zs_error *err)
 {
-    bool in_own_group;
-    const struct zs_node *mapping = zs_grid_mapping_find(search->hierarchy, &search->scope, &in_own_group);
+    const struct zs_node *mapping = zs_grid_mapping_find(search->hierarchy, &search->scope);
     struct zs_regular_axis x, y;
     double centres[6], given[6];
     ZS_TRY(zs_regular_axis_read(search->hierarchy, search->node, search->axes.x, &x, err));
@@ -119,7 +117,8 @@ enum zs_status zs_cf_find_transform(struct zs_search *search, struct zs_error *e
     if (y.coordinate != NULL && y.found)
         scale_axis(&y, search->out->srs);
     /* A grid mapping taken from a group above speaks of that group's rasters. */
-    const bool has_given = mapping != NULL && in_own_group && zs_parse_geotransform(mapping->attributes, given);
+    const bool has_given = mapping != NULL && zs_parse_geotransform(mapping->attributes, given) &&
+                           zs_sibling(search->hierarchy, search->node, zs_path_name(mapping->path)) == mapping;
     const bool is_rotated = has_given && (given[2] != 0 || given[4] != 0);
     /* An axis of one element has no step of its own: GeoTransform has it. */
     if (has_given && x.coordinate != NULL && x.found && x.step == 0)
@@ -161,7 +160,7 @@ enum zs_status zs_cf_find_geolocation(struct zs_search *search, struct zs_error 
     if (!zs_json_one_text(zs_json_get(search->node->attributes, "coordinates"), &list))
         return ZS_OK;
     while ((list = zs_next_word(list, word, sizeof word)) != NULL) {
-        const struct zs_node *c = zs_scope_array(search->hierarchy, &search->scope, NULL, word, NULL);
+        const struct zs_node *c = zs_scope_array(search->hierarchy, &search->scope, NULL, word);
         if (!is_on_raster(search, c))
             continue;
         char axis = zs_cf_axis(c->attributes, NULL);
@@ -321,8 +320,7 @@ static enum zs_status write_axis(struct zs_hierarchy *hierarchy, const struct zs
 bool zs_cf_is_declared(struct zs_hierarchy *hierarchy, const struct zs_scope *scope, struct zs_axes axes,
                        const char **mapping_name)
 {
-    bool in_own_group;
-    const struct zs_node *mapping = zs_grid_mapping_find(hierarchy, scope, &in_own_group);
+    const struct zs_node *mapping = zs_grid_mapping_find(hierarchy, scope);
     *mapping_name = mapping != NULL ? zs_path_name(mapping->path) : ZS_GRID_MAPPING;
     return mapping != NULL || (axes.y >= 0 && zs_coordinate_find(hierarchy, scope->node, axes.x) != NULL &&
                                zs_coordinate_find(hierarchy, scope->node, axes.y) != NULL);

@@ -22,9 +22,8 @@ extern const char *const zs_cf_references[];
 /* The name of the grid mapping that attributes of an array have, as it stands there; NULL where they have none. */
 const char *zs_grid_mapping_name(const zs_json *attributes);
 
-/* The grid mapping variable of the array, or NULL; *in_own_group: it stands beside it. */
-const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *hierarchy, const struct zs_scope *scope,
-                                           bool *in_own_group);
+/* The grid mapping variable of the array, or NULL. */
+const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *hierarchy, const struct zs_scope *scope);
 
 /* The variable of this driver's name beside the array, which is the grid mapping of all arrays of a group in which none
  * names any (rioxarray finds it, too); NULL where there is none. */

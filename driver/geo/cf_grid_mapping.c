@@ -11,7 +11,6 @@
 
 #include "base/memory.h"
 #include "geo/bands.h"
-#include "geo/crs.h"
 #include "geo/variables.h"
 
 #define GEOTRANSFORM "GeoTransform"
@@ -30,13 +29,11 @@ const char *zs_grid_mapping_name(const zs_json *attributes)
     return zs_json_text(attributes, "grid_mapping", NULL);
 }
 
-const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *hierarchy, const struct zs_scope *scope,
-                                           bool *in_own_group)
+const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *hierarchy, const struct zs_scope *scope)
 {
     const char *list;
     char word[256];
     const struct zs_node *found = NULL;
-    *in_own_group = false;
     /* "crs", or in the extended form "crs: x y crs2: lat lon": the first word names the variable. A group's
      * attribute holds for its arrays (EOPF writes it there). */
     int s = 0;
@@ -47,14 +44,14 @@ const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *hierarchy, const
         const size_t n = strlen(word);
         if (n > 0 && word[n - 1] == ':')
             word[n - 1] = '\0';
-        found = zs_scope_array(hierarchy, scope, scope->source[s].group, word, in_own_group);
+        found = zs_scope_array(hierarchy, scope, scope->source[s].group, word);
         if (found != NULL)
             return found;
     }
     /* Writers that use xarray's set_coords() leave it in the list of coordinates only. */
     if (zs_json_one_text(zs_json_get(scope->node->attributes, "coordinates"), &list))
         while ((list = zs_next_word(list, word, sizeof word)) != NULL) {
-            found = zs_scope_array(hierarchy, scope, NULL, word, in_own_group);
+            found = zs_scope_array(hierarchy, scope, NULL, word);
             if (found != NULL && is_grid_mapping(found->attributes))
                 return found;
         }

@@ -3,6 +3,8 @@
  * CRS an entry of the lists in georef.c. Internal to the core: georef.h, bands.h and the rooms above use the table. */
 #pragma once
 
+#include <cpl_error.h>
+
 #include "geo/georef.h"
 
 struct zs_healpix;
@@ -55,7 +57,35 @@ int zs_groups_up(const char **path);
 /* A named variable in the nearest of the scope's groups that has it, or the one at a path (CF 2.7) from `from`, the
  * group whose attribute has the name (NULL: the array's own group); NULL when there is none. */
 const struct zs_node *zs_scope_array(struct zs_hierarchy *hierarchy, const struct zs_scope *scope,
-                                     const struct zs_node *from, const char *name, bool *in_own_group);
+                                     const struct zs_node *from, const char *name);
+
+/* ---- Coordinate reference systems from texts and numbers, through OSR (crs.c). Nothing here prints, and GDAL's last
+ * error is as it was before: metadata with an unknown CRS are no error ---- */
+
+/* Keeps GDAL quiet between begin and end, and puts back its last error. */
+struct zs_quiet {
+    CPLErr type;
+    CPLErrorNum number;
+    char *message;
+};
+void zs_quiet_begin(struct zs_quiet *quiet);
+void zs_quiet_end(struct zs_quiet *quiet);
+
+/* Each returns a CRS that the caller releases with OSRRelease(), in traditional GIS axis order, or NULL. */
+OGRSpatialReferenceH zs_crs_from_code(const char *code);          /* "EPSG:32633", "IAU_2015:30100" */
+OGRSpatialReferenceH zs_crs_from_epsg(int64_t code);
+OGRSpatialReferenceH zs_crs_from_wkt(const char *wkt);            /* WKT 1 or 2 */
+OGRSpatialReferenceH zs_crs_from_proj_string(const char *text);   /* "+proj=utm +zone=33" */
+
+/* A member in whatever form it has: code, WKT, PROJJSON or its text, OGC URL or URN; nothing is fetched. */
+OGRSpatialReferenceH zs_crs_from_json(const zs_json *member);
+
+/* NULL, no CRS, is the same as NULL alone. */
+bool zs_crs_is_same(OGRSpatialReferenceH a, OGRSpatialReferenceH b);
+/* "AUTHORITY:CODE" of the CRS when that alone gives the same CRS back; freed with free(), NULL otherwise. */
+char *zs_crs_to_code(OGRSpatialReferenceH srs);
+/* WKT of the CRS in the given form ("FORMAT=WKT2_2019"), freed with CPLFree(); NULL where it has none. */
+char *zs_crs_to_wkt(OGRSpatialReferenceH srs, const char *format);
 
 /* ---- Levels of a pyramid as a group's attributes list them (multiscales.c): the multiscales convention (FORMATS 4.4),
  * the tile matrices of the GeoZarr 0.4 draft, and what other conventions list (OME-NGFF) ---- */
@@ -171,7 +201,6 @@ bool zs_dggs_find_healpix(struct zs_hierarchy *hierarchy, const struct zs_node *
 extern const struct zs_convention zs_gdal_members;
 void zs_gdal_find_transform(struct zs_search *search);
 void zs_gdal_find_crs(struct zs_search *search);
-void zs_gdal_find_crs_text(struct zs_search *search);
 /* Writes those that an array has: CRS and transform; and the transform of one that names no dimensions, for which other
  * conventions ask. */
 enum zs_status zs_gdal_members_write(zs_json *attributes, const struct zs_georef_out *geo, struct zs_error *err);

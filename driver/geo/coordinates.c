@@ -10,7 +10,6 @@
 #include "base/memory.h"
 #include "geo/bands.h"
 #include "geo/conventions.h"
-#include "geo/crs.h"
 #include "zarr/name.h"
 
 /* Whether a coordinate variable is there and its values cannot be had, which is never the same as "has none". One whose

@@ -1,4 +1,4 @@
-#include "geo/crs.h"
+#include "geo/conventions.h"
 
 #include <stdlib.h>
 #include <stdio.h>

@@ -36,7 +36,7 @@ static bool find_coordinate(struct zs_hierarchy *hierarchy, const struct zs_scop
     const char *name = NULL;
     if (!zs_json_string(zs_json_get(dggs, "coordinate"), &name))
         return true;
-    found->coordinate = zs_scope_array(hierarchy, scope, NULL, name, NULL);
+    found->coordinate = zs_scope_array(hierarchy, scope, NULL, name);
     return found->coordinate != NULL;
 }
 

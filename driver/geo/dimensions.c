@@ -8,7 +8,6 @@
 #include "geo/cf.h"
 #include "geo/cf_time.h"
 #include "geo/conventions.h"
-#include "geo/crs.h"
 #include "geo/variables.h"
 #include "zarr/name.h"
 
@@ -207,10 +206,9 @@ OGRSpatialReferenceH zs_array_crs_read(struct zs_hierarchy *hierarchy, const str
     const char *named = zs_grid_mapping_name(node->attributes);
     const struct zs_node *mapping = NULL;
     struct zs_scope scope;
-    bool in_own_group;
     if (named != NULL && own == NULL) {
         zs_scope_find(hierarchy, node, &scope);
-        mapping = zs_grid_mapping_find(hierarchy, &scope, &in_own_group);
+        mapping = zs_grid_mapping_find(hierarchy, &scope);
     }
     return mapping != NULL ? zs_crs_from_grid_mapping(mapping->attributes, NULL, NULL) : own;
 }

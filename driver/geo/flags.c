@@ -137,20 +137,13 @@ static bool is_type_of_flags(enum zs_data_type type)
            type == ZS_UINT32 || type == ZS_INT32;
 }
 
-/* Two values, of which a byte holds each, can be written. */
-static void find_written(const struct zs_flags *flags, enum zs_data_type type, struct zs_validity *v)
+/* Whether the flags are those of GDAL's masks: 255 and 0, of bytes. */
+static bool is_plain(const struct zs_flags *flags, enum zs_data_type type, const struct zs_validity *v)
 {
-    const bool is_byte = type == ZS_UINT8 || type == ZS_BOOL;
-    if (!is_byte || flags->has_masks || v->count != 2 || v->flags[0].is_valid == v->flags[1].is_valid)
-        return;
-    const int64_t valid = v->flags[v->flags[0].is_valid ? 0 : 1].value;
-    const int64_t invalid = v->flags[v->flags[0].is_valid ? 1 : 0].value;
-    if (valid < 0 || valid > 255 || invalid < 0 || invalid > 255 || (type == ZS_BOOL && valid + invalid != 1))
-        return;
-    v->is_writable = true;
-    v->valid = (unsigned char)valid;
-    v->invalid = (unsigned char)invalid;
-    v->is_plain = type == ZS_UINT8 && valid == 255 && invalid == 0;
+    bool is = type == ZS_UINT8 && !flags->has_masks && v->count == 2 && v->flags[0].value != v->flags[1].value;
+    for (size_t i = 0; i < v->count; i++)
+        is = is && v->flags[i].value == (v->flags[i].is_valid ? 255 : 0);
+    return is;
 }
 
 static bool validity_of_flags(const struct zs_flags *flags, enum zs_data_type type, struct zs_validity *v)
@@ -193,8 +186,7 @@ bool zs_validity_read(const struct zs_node *node, struct zs_validity *validity)
         zs_flags_read(node->attributes, &flags, NULL) != ZS_OK)
         return false;
     const bool is_known = validity_of_flags(&flags, node->array->dtype.type, &v);
-    if (is_known)
-        find_written(&flags, node->array->dtype.type, &v);
+    v.is_plain = is_known && is_plain(&flags, node->array->dtype.type, &v);
     zs_flags_clear(&flags);
     if (is_known)
         *validity = v;

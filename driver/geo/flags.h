@@ -49,9 +49,7 @@ struct zs_validity {
     } flags[ZS_MAX_VALIDITY_FLAGS];
     size_t count;
     bool needs_valid; /* an element must have one of the flags that mean valid */
-    bool is_plain;    /* 255 is valid, 0 is not, in an array of uint8: as GDAL's masks are */
-    bool is_writable; /* the two below are all that needs to be known to write it */
-    unsigned char valid, invalid;
+    bool is_plain;    /* 255 is valid, 0 is not, in an array of uint8: as GDAL's masks are; others are only read */
 };
 
 /* Reads it from an array's flags, of an integer type of at most 32 bits, or booleans. With flag_values alone each

@@ -5,16 +5,8 @@
 #include <cpl_conv.h>
 
 #include "geo/bands.h"
-#include "geo/crs.h"
 
 #define GEOTRANSFORM "gdal:geotransform"
-
-void zs_gdal_find_crs_text(struct zs_search *search)
-{
-    const char *text;
-    if (zs_json_one_text(zs_scope_inherited(&search->scope, 0, "crs"), &text))
-        search->out->srs = zs_crs_from_wkt(text);
-}
 
 void zs_gdal_find_crs(struct zs_search *search)
 {
@@ -25,6 +17,8 @@ void zs_gdal_find_crs(struct zs_search *search)
         search->out->srs = zs_crs_from_wkt(text);
     for (int i = 0; i < 3 && search->out->srs == NULL; i++)
         search->out->srs = zs_crs_from_json(zs_json_get(crs, members[i]));
+    if (search->out->srs == NULL && zs_json_one_text(zs_scope_inherited(&search->scope, 0, "crs"), &text))
+        search->out->srs = zs_crs_from_wkt(text);
 }
 
 void zs_gdal_find_transform(struct zs_search *search)

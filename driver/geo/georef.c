@@ -60,9 +60,8 @@ static enum zs_status find_transform(struct zs_search *search, struct zs_error *
 
 static void find_crs(struct zs_search *search)
 {
-    static const find_fn all[] = {zs_proj_find_crs,      zs_cf_find_crs,    zs_gdal_find_crs,
-                                  zs_gdal_find_crs_text, zs_proj_find_epsg, zs_zagg_find_crs,
-                                  zs_cf_find_implied_crs};
+    static const find_fn all[] = {zs_proj_find_crs,  zs_cf_find_crs,   zs_gdal_find_crs,
+                                  zs_proj_find_epsg, zs_zagg_find_crs, zs_cf_find_implied_crs};
     for (size_t i = 0; i < sizeof all / sizeof all[0] && search->out->srs == NULL; i++)
         all[i](search);
 }

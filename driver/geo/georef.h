@@ -105,7 +105,7 @@ struct zs_georef_out {
 };
 
 /* Adds spatial:dimensions, spatial:transform, spatial:shape, spatial:bbox, spatial:registration, proj:code (when the
- * CRS has an authority code that stands for it exactly) or proj:wkt2 and proj:projjson, and the zarr_conventions
+ * CRS has an authority code that stands for it exactly) or proj:wkt2, and the zarr_conventions
  * entries, to the attributes of an array or group. Members of that kind already there are replaced or removed. With
  * pixel_is_point, spatial:registration is "node" and transform and bbox are those of pixel centres, as the convention
  * has it. Members of spatial: stay as they are with keeps_transform, those of proj: with keeps_srs; the former are not

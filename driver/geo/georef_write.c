@@ -8,7 +8,6 @@
 #include "geo/bands.h"
 #include "geo/cf.h"
 #include "geo/conventions.h"
-#include "geo/crs.h"
 #include "geo/variables.h"
 
 /* Whether the entry in the multiscales, and not the array, declares the georeferencing. */

@@ -9,7 +9,6 @@
 
 #include "geo/cf.h"
 #include "geo/conventions.h"
-#include "geo/crs.h"
 #include "geo/variables.h"
 
 #define DEFAULT_RADIUS 6370997.0 /* dggs: without an ellipsoid */
@@ -122,8 +121,7 @@ OGRSpatialReferenceH zs_healpix_crs(const struct zs_healpix *healpix, double cen
 
 static const struct zs_node *mapping_of(struct zs_hierarchy *hierarchy, const struct zs_scope *scope)
 {
-    bool in_own_group;
-    const struct zs_node *mapping = zs_grid_mapping_find(hierarchy, scope, &in_own_group);
+    const struct zs_node *mapping = zs_grid_mapping_find(hierarchy, scope);
     if (mapping == NULL && zs_grid_mapping_name(scope->node->attributes) == NULL && scope->groups > 0 &&
         zs_hierarchy_node_at(hierarchy, scope->group[0]->path, USUAL_NAME, &mapping, NULL) != ZS_OK)
         return NULL;
@@ -181,7 +179,7 @@ static const struct zs_node *named_coordinate(struct zs_hierarchy *hierarchy, co
     char word[256];
     const char *list = zs_json_text(scope->node->attributes, "coordinates", NULL);
     while ((list = zs_next_word(list, word, sizeof word)) != NULL) {
-        const struct zs_node *node = zs_scope_array(hierarchy, scope, NULL, word, NULL);
+        const struct zs_node *node = zs_scope_array(hierarchy, scope, NULL, word);
         if (node != NULL && zs_json_equals(zs_json_get(node->attributes, "standard_name"), "healpix_index"))
             return node;
     }

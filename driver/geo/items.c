@@ -73,11 +73,6 @@ enum zs_status zs_items_read(const struct zs_node *node, bool keeps_flags, char 
     return status;
 }
 
-enum zs_status zs_group_metadata_read(const struct zs_node *group, char ***metadata, struct zs_error *err)
-{
-    return zs_items_read(group, false, metadata, err);
-}
-
 /* ---- Writing ---- */
 
 bool zs_item_split(const char *item, char **name, const char **value)

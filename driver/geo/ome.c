@@ -41,42 +41,31 @@ static bool apply(const zs_json *list, int ndim, const int *dims, double *scale,
     return true;
 }
 
-/* The transform of the array, in GDAL's order and of pixel corners (OME's are of centres), from the image of a group
- * above that lists it as a dataset. False when there is none, or it is not made of scales and translations. */
-static bool transform_of(const struct zs_node *node, const struct zs_scope *scope, struct zs_axes axes,
-                         double *transform)
+/* From the image of a group above that lists the array as a dataset, where it has scales and translations alone. */
+void zs_ome_find_transform(struct zs_search *search)
 {
-    const int dims[2] = {axes.x, axes.y};
-    for (int g = 0; g < scope->groups; g++) {
-        const char *below = zs_path_below(scope->group[g]->path, node->path);
+    const struct zs_node *node = search->node;
+    const int dims[2] = {search->axes.x, search->axes.y};
+    for (int g = 0; g < search->scope.groups; g++) {
+        const struct zs_node *group = search->scope.group[g];
+        const char *below = zs_path_below(group->path, node->path);
         struct zs_layout layout;
-        bool is_there = below != NULL && zs_layout_first(scope->group[g]->attributes, &layout);
+        bool is_there = below != NULL && zs_layout_first(group->attributes, &layout);
         for (; is_there; is_there = zs_layout_next(&layout)) {
             const int level = layout.is_ome ? zs_layout_find(&layout, below) : -1;
             if (level < 0)
                 continue;
-            double scale[2] = {1, 1}, translation[2] = {0, 0};
+            double s[2] = {1, 1}, t[2] = {0, 0};
             const zs_json *own = zs_json_get(layout.level[level].entry, "coordinateTransformations");
-            if (zs_json_size(own) == 0 || !apply(own, node->array->ndim, dims, scale, translation, 0) ||
-                !apply(layout.transforms, node->array->ndim, dims, scale, translation, 0))
-                return false;
-            transform[0] = translation[0] - scale[0] / 2;
-            transform[1] = scale[0];
-            transform[2] = 0;
-            transform[3] = translation[1] - scale[1] / 2;
-            transform[4] = 0;
-            transform[5] = scale[1];
-            return true;
+            if (zs_json_size(own) == 0 || !apply(own, node->array->ndim, dims, s, t, 0) ||
+                !apply(layout.transforms, node->array->ndim, dims, s, t, 0))
+                return;
+            /* OME's are of pixel centres. */
+            const double corners[6] = {t[0] - s[0] / 2, s[0], 0, t[1] - s[1] / 2, 0, s[1]};
+            (void)!zs_search_take(search, corners);
+            return;
         }
     }
-    return false;
-}
-
-void zs_ome_find_transform(struct zs_search *search)
-{
-    double t[6];
-    if (transform_of(search->node, &search->scope, search->axes, t))
-        (void)!zs_search_take(search, t);
 }
 
 /* Images are a list under `ome`; before 0.5 the list was the member `multiscales` itself. ndpyramid took the list over,

@@ -5,8 +5,6 @@
 
 #include <cpl_conv.h>
 
-#include "geo/crs.h"
-
 /* ---- Reading ---- */
 
 /* Code, WKT, PROJJSON, in this order; any may be null. */
@@ -35,24 +33,6 @@ void zs_proj_find_epsg(struct zs_search *search)
 
 /* ---- Writing ---- */
 
-static bool add_projjson(zs_json *attributes, OGRSpatialReferenceH srs)
-{
-    char *text = NULL;
-    zs_json *json = NULL;
-    struct zs_quiet quiet;
-    zs_quiet_begin(&quiet);
-    if (OSRExportToPROJJSON(srs, &text, NULL) != OGRERR_NONE) {
-        CPLFree(text);
-        text = NULL;
-    }
-    zs_quiet_end(&quiet);
-    if (text != NULL && zs_json_parse(text, strlen(text), &json, NULL) != ZS_OK)
-        json = NULL;
-    CPLFree(text);
-    /* A CRS without PROJJSON (a local one, for instance) still has its WKT. */
-    return json == NULL || zs_json_add(attributes, "proj:projjson", json) != NULL;
-}
-
 /* Sets *has_any where the convention has a form for the CRS. */
 static bool add_crs(zs_json *members, OGRSpatialReferenceH srs, bool *has_any)
 {
@@ -68,9 +48,9 @@ static bool add_crs(zs_json *members, OGRSpatialReferenceH srs, bool *has_any)
         *has_any = false;
         return true;
     }
-    bool ok = zs_json_add_string(members, "proj:wkt2", wkt) != NULL;
+    const bool ok = zs_json_add_string(members, "proj:wkt2", wkt) != NULL;
     CPLFree(wkt);
-    return ok && add_projjson(members, srs);
+    return ok;
 }
 
 bool zs_proj_write(zs_json *attributes, OGRSpatialReferenceH srs)

@@ -114,14 +114,12 @@ int zs_groups_up(const char **path)
 }
 
 const struct zs_node *zs_scope_array(struct zs_hierarchy *hierarchy, const struct zs_scope *scope,
-                                     const struct zs_node *from, const char *name, bool *in_own_group)
+                                     const struct zs_node *from, const char *name)
 {
     const bool is_path = strchr(name, '/') != NULL;
     const struct zs_node *found = NULL;
     const int up = zs_groups_up(&name);
     int i = 0;
-    if (is_path && in_own_group != NULL)
-        *in_own_group = false;
     if (up < 0)
         return array_at(hierarchy, "", name);
     while (is_path && from != NULL && i < scope->groups && scope->group[i] != from)
@@ -130,7 +128,5 @@ const struct zs_node *zs_scope_array(struct zs_hierarchy *hierarchy, const struc
         return i + up < scope->groups ? array_at(hierarchy, scope->group[i + up]->path, name) : NULL;
     for (; i < scope->groups && found == NULL; i++)
         found = array_at(hierarchy, scope->group[i]->path, name); /* a name alone is looked for above, too */
-    if (found != NULL && in_own_group != NULL)
-        *in_own_group = i == 1;
     return found;
 }

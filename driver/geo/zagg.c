@@ -6,8 +6,6 @@
 
 #include <cpl_conv.h>
 
-#include "geo/crs.h"
-
 /* What a group declares: the size of a pixel, and the requested box. The arrays begin at the upper left corner of the
  * box and end with whole shards. */
 struct grid {
@@ -74,13 +72,13 @@ static uint64_t pixels_of_value(const struct zs_search *search, const struct zs_
 
 /* ---- Reading ---- */
 
-static bool transform_of(const struct zs_search *search, double *transform)
+void zs_zagg_find_transform(struct zs_search *search)
 {
     struct grid g;
     const struct zs_node *group = grid_above(&search->scope, &g);
     uint64_t across = 1, down = 1;
     if (group == NULL || search->axes.y < 0)
-        return false;
+        return;
     if (search->axes.x == zs_dimension_find(search->node, "chunk_x") &&
         search->axes.y == zs_dimension_find(search->node, "chunk_y")) {
         across = pixels_of_value(search, group, "x", search->width);
@@ -88,18 +86,9 @@ static bool transform_of(const struct zs_search *search, double *transform)
     }
     g.resolution[0] *= (double)across;
     g.resolution[1] *= (double)down;
-    if (across == 0 || down == 0 || !holds_box(&g, search->width, search->height))
-        return false;
     const double found[6] = {g.bounds[0], g.resolution[0], 0, g.bounds[3], 0, -g.resolution[1]};
-    memcpy(transform, found, sizeof found);
-    return true;
-}
-
-void zs_zagg_find_transform(struct zs_search *search)
-{
-    double t[6];
-    if (transform_of(search, t))
-        (void)!zs_search_take(search, t);
+    if (across > 0 && down > 0 && holds_box(&g, search->width, search->height))
+        (void)!zs_search_take(search, found);
 }
 
 void zs_zagg_find_crs(struct zs_search *search)

@@ -64,7 +64,7 @@ static bool find_validity(const struct zs_node *node, struct zs_validity *validi
     if (node->array->dtype.type != ZS_BOOL || !is_called_valid(node) ||
         zs_json_get(node->attributes, "flag_meanings") != NULL)
         return false;
-    *validity = (struct zs_validity){.kind = ZS_VALID_TRUE, .is_writable = true, .valid = 1};
+    *validity = (struct zs_validity){.kind = ZS_VALID_TRUE};
     return true;
 }
 
@@ -90,8 +90,7 @@ static bool find_known_validity(const struct zs_node *node, struct zs_validity *
     const bool is_area = strcmp(zs_path_name(node->path), "aoi_mask") == 0;
     if (type != (is_area ? ZS_BOOL : ZS_FLOAT32))
         return false;
-    *validity = (struct zs_validity){
-        .kind = is_area ? ZS_VALID_TRUE : ZS_VALID_FINITE, .is_writable = is_area, .valid = is_area ? 1 : 0};
+    *validity = (struct zs_validity){.kind = is_area ? ZS_VALID_TRUE : ZS_VALID_FINITE};
     return true;
 }
 

@@ -10,7 +10,6 @@
 #include "geo/bands.h"
 #include "geo/cf.h"
 #include "geo/conventions.h"
-#include "geo/crs.h"
 #include "geo/georef.h"
 #include "geo/variables.h"
 #include "raster/listing.h"
@@ -68,9 +67,8 @@ static enum zs_status add_member(struct zs_hierarchy *h, struct raster *r, const
                                  struct zs_axes axes, bool is_asked, struct zs_error *err)
 {
     struct zs_scope scope;
-    bool in_own_group;
     zs_scope_find(h, node, &scope);
-    const struct zs_node *mapping = zs_grid_mapping_find(h, &scope, &in_own_group);
+    const struct zs_node *mapping = zs_grid_mapping_find(h, &scope);
     struct member one = {.node = node,
                          .axes = axes,
                          .is_asked = is_asked,

@@ -212,7 +212,7 @@ static void addScalars(const ZSView &view, Losses &losses)
     char word[256];
     while (rest != nullptr && (rest = zs_next_word(rest, word, sizeof word)) != nullptr)
     {
-        const struct zs_node *variable = zs_scope_array(view.store->hierarchy, &scope, nullptr, word, nullptr);
+        const struct zs_node *variable = zs_scope_array(view.store->hierarchy, &scope, nullptr, word);
         losses.Add(variable != nullptr && variable->type == ZS_NODE_ARRAY &&
                        zs_json_size(zs_json_get(variable->document, "shape")) == 0 &&
                        strcmp(word, ZS_GRID_MAPPING) != 0 && !zs_has_word(mapping, word, true),

@@ -489,7 +489,7 @@ std::vector<std::shared_ptr<GDALMDArray>> ZSMdimArray::GetCoordinateVariables() 
         for (int i = 0; i < names.size(); i++)
         {
             struct zs_error err;
-            const struct zs_node *node = zs_scope_array(m_store->Hierarchy(), &scope, nullptr, names[i], nullptr);
+            const struct zs_node *node = zs_scope_array(m_store->Hierarchy(), &scope, nullptr, names[i]);
             if (EQUAL(names[i], zs_json_text(scope.node->attributes, "grid_mapping", ""))) // which xarray lists here
                 continue;
             auto array = node != nullptr ? m_store->Array(node->path, &err) : nullptr;

@@ -126,7 +126,7 @@ CPLStringList ZSItems::ItemsAbove() const
     const struct zs_node *group = nullptr;
     char **items = nullptr;
     if (parent == nullptr || zs_hierarchy_node(m_view.store->hierarchy, parent.get(), &group, &err) != ZS_OK ||
-        zs_group_metadata_read(group, &items, &err) != ZS_OK)
+        zs_items_read(group, false, &items, &err) != ZS_OK)
         return CPLStringList();
     const ZSOwned<char *> itemsFreed(items, zs_names_free);
     return CPLStringList(CSLDuplicate(items));
@@ -316,7 +316,7 @@ enum zs_status ZSItems::WriteItemsOfGroup(struct zs_error *err)
 {
     const CPLStringList items = ItemsToWrite(), before = m_commonItems;
     char **list = nullptr;
-    ZS_TRY(zs_group_metadata_read(m_view.group, &list, err));
+    ZS_TRY(zs_items_read(m_view.group, false, &list, err));
     const ZSOwned<char *> freed(list, zs_names_free);
     CPLStringList ofGroup = zsItemsNotIn(items.List(), before.List());
     for (int i = 0; list != nullptr && list[i] != nullptr; i++)

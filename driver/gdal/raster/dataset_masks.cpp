@@ -341,7 +341,7 @@ CPLErr ZSMasks::MakeLevels(const char *resampling, const std::vector<int> &facto
 {
     for (ShardedZarrDataset *mask : Datasets())
     {
-        if (m_keepsLevels || !mask->Role().validity.is_writable)
+        if (m_keepsLevels || !mask->Role().validity.is_plain)
             continue; // masks that are only read show the base's nearest pixels
         if (mask->overviews.Make(resampling, factors, GDALDummyProgress, nullptr, options) != CE_None)
             return CE_Failure;

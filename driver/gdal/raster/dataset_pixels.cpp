@@ -176,9 +176,9 @@ CPLErr ZSPixels::Write(const struct zs_band_window &window, GDALDataType type)
     if (!m_dataset.IsUpdate())
         return zsRefuse(CPLE_NoWriteAccess, "%s was not opened in update mode",
                         zsShown(m_dataset.GetDescription()).c_str());
-    if (m_dataset.Role().isMask && !m_dataset.Role().validity.is_writable)
+    if (m_dataset.Role().isMask && !m_dataset.Role().validity.is_plain)
         return zsRefuse(CPLE_NotSupported,
-                        "array /%s: its flags have more meanings than valid and invalid: it is not written as a mask",
+                        "array /%s: expected a mask of 255 for valid and 0 for invalid: another one is only read",
                         m_view.Array(0).node->path);
     const bool hadLost = hasLost;
     hasLost = true; // until it is known that they are not: GDAL drops a block that could not be written

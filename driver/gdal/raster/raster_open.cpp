@@ -205,7 +205,7 @@ ShardedZarrContainer::ShardedZarrContainer(const ZSStore &store, const struct zs
     nRasterYSize = 512;
     char **metadata = nullptr;
     struct zs_error err;
-    if (group != nullptr && zs_group_metadata_read(group, &metadata, &err) == ZS_OK)
+    if (group != nullptr && zs_items_read(group, false, &metadata, &err) == ZS_OK)
     {
         const ZSOwned<char *> freed(metadata, zs_names_free);
         SetMetadata(metadata);
