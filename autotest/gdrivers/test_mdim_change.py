@@ -332,6 +332,19 @@ def test_properties_of_bands_stay_with_their_slices_when_an_array_grows(tmp_path
     check_consolidated(path)
 
 
+@pytest.mark.parametrize("new", [[2, 3, 4, 5], [3, 2, 4, 5], [2**21, 2, 4, 5]], ids=str)
+def test_growth_by_which_lists_of_single_bands_would_be_of_others_is_refused(tmp_path, new):
+    meta = plain_meta((2, 2, 4, 5), "uint8", dimension_names=["t", "b", "y", "x"], attributes={"gdal:bands": [{"unit": "m"}, {}, {}, {}]})
+    oracle.write(tmp_path / "a.zarr", {"zarr_format": 3, "node_type": "group"})
+    oracle.write(tmp_path / "a.zarr" / "a", meta)
+    dataset, root = updated(tmp_path / "a.zarr")
+    assert "gdal:bands" in error_of(root.OpenMDArray("a").Resize, new) and root.OpenMDArray("a").GetShape() == (2, 2, 4, 5)
+    assert root.OpenMDArray("a").Resize([2, 2, 8, 5]) == gdal.CE_None
+    del root
+    dataset = None
+    assert document(tmp_path / "a.zarr", "a") == dict(meta, shape=[2, 2, 8, 5])
+
+
 def test_appending_a_day_writes_only_new_chunks_and_an_index(tmp_path):
     content = series(tmp_path / "a.zarr", "COMPRESS=NONE")
     before = {name: len((tmp_path / "a.zarr" / name).read_bytes()) for name in files_of(tmp_path / "a.zarr")}

@@ -85,7 +85,7 @@ static void read_lines_costs(struct counted *c, uint64_t first, uint64_t bands, 
     CHECK_EQ_I64(c->reads, reads);
 }
 
-TEST(test_of_a_row_of_chunks_that_does_not_fit_the_cache_the_first_ones_are_kept)
+TEST(test_lines_of_a_row_of_chunks_that_does_not_fit_the_cache_come_many_at_a_time)
 {
     struct zs_error err;
     struct counted c = {.memory = memory_store(), .node = array_node("[6,64,512]", "[6,64,64]", "uint16", "0", DEEP)};
@@ -101,8 +101,11 @@ TEST(test_of_a_row_of_chunks_that_does_not_fit_the_cache_the_first_ones_are_kept
     c.store.before = count_call;
     c.store.ctx = &c;
     c.array = open_node(&c.store.base, c.node, 2, 200000);
-    read_lines_costs(&c, 0, 1, 8, 8 + 3 + 64 * 5); /* the index of each shard, three chunks that stay, and five */
-    read_lines_costs(&c, 0, 6, 0, 64 * 5);
+    /* Of a chunk there is room for 18 kB: one band of it, and another; or 23 lines of all bands. */
+    read_lines_costs(&c, 0, 1, 8, 16); /* index and chunk of each shard */
+    read_lines_costs(&c, 1, 1, 0, 0);
+    read_lines_costs(&c, 2, 1, 0, 8);
+    read_lines_costs(&c, 0, 6, 0, 24);
     zs_array_close(c.array);
     free(pixels);
     zs_node_free(c.node);

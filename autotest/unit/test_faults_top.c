@@ -158,7 +158,7 @@ static bool do_append(void)
     return copy_to(STORE, 2, append_options);
 }
 
-static bool is_half_made; /* the array is there, and who made it gave up before its pixels */
+static bool is_half_made; /* the array may be there, and who made it gave up before its pixels */
 
 /* Raster 2 as an array of three dimensions. */
 static bool write_array(GDALGroupH root)
@@ -176,7 +176,7 @@ static bool write_array(GDALGroupH root)
         ok = (dims[d] = GDALGroupCreateDimension(root, names[d], NULL, NULL, sizes[d], NULL)) != NULL;
     GDALMDArrayH array =
         ok ? GDALGroupCreateMDArray(root, "a", 3, dims, type, (char **)(uintptr_t)list) : NULL;
-    is_half_made = array != NULL && !GDALMDArraySetUnit(array, "m");
+    is_half_made = ok && (array == NULL || !GDALMDArraySetUnit(array, "m"));
     ok = array != NULL && !is_half_made &&
          GDALMDArrayWrite(array, start, count, NULL, NULL, type, pixels, NULL, 0);
     GDALAttributeH note = ok ? GDALGroupCreateAttribute(root, "note", 0, NULL, type, NULL) : NULL;

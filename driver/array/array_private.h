@@ -19,14 +19,16 @@
 
 struct zs_blob_pool;
 
-/* Elements of the array, `count` from `start` on in each dimension. */
+/* Elements of the array, `count` from `start` on in each dimension. Decoded they are dense, in the order of the chunk's
+ * stored dimensions. */
 struct zs_extent {
     uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
 };
 
-/* A decoded innermost chunk, a block of one, or a shard whose bytes codecs were undone. */
+/* A decoded innermost chunk, an extent or a block of one, or a shard whose bytes codecs were undone. */
 struct zs_blob {
-    struct zs_slab *slab; /* the slab that holds it; NULL: allocated on its own */
+    struct zs_slab *slab;     /* the slab that holds it; NULL: allocated on its own */
+    struct zs_extent *extent; /* of an innermost chunk; NULL: all of it. Freed with the blob */
     size_t size;
     /* of a shard: different for each load, so that an index is never used with other bytes than its own; of a block:
      * the tag of the table that it was read by */
@@ -109,8 +111,8 @@ enum zs_status zs_fail_in_chunk(const struct zs_array *array, uint64_t chunk, en
 /* ZS_UNSUPPORTED when an innermost chunk is too large to be decoded. */
 enum zs_status zs_chunk_size_check(const struct zs_array *array, const struct zs_level *level, struct zs_error *err);
 
-/* Strides in bytes, per dimension of the array, of a decoded innermost chunk that has `count` elements per
- * dimension. */
+/* Strides in bytes, per dimension of the array, of a decoded innermost chunk or an extent of one that has `count`
+ * elements per dimension. */
 void zs_dense_strides(const struct zs_level *level, const uint64_t *count, ptrdiff_t *stride);
 
 /* ---- locate.c: from chunk numbers to bytes ---- */

@@ -152,6 +152,7 @@ struct zs_blob *zs_blob_alloc(struct zs_blob_pool *pool, size_t size)
             return NULL;
         blob->slab = NULL;
     }
+    blob->extent = NULL;
     blob->size = size;
     return blob;
 }
@@ -168,6 +169,8 @@ static bool has_room_elsewhere(const struct zs_blob_pool *pool, const struct zs_
 void zs_blob_free(void *value)
 {
     struct zs_blob *blob = value;
+    if (blob != NULL)
+        free(blob->extent);
     if (blob == NULL || blob->slab == NULL) {
         free(blob);
         return;

@@ -73,6 +73,41 @@ void zs_chunk_overlap(const struct zs_array *array, int level, uint64_t number, 
     }
 }
 
+void zs_wanted_extent(const struct zs_plan *plan, const struct zs_planned *planned, struct zs_extent *extent)
+{
+    const struct zs_array *array = plan->array;
+    for (size_t i = 0; i < planned->overlap_count; i++) {
+        uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
+        zs_chunk_overlap(array, array->chain.count - 1, planned->where.chunk, zs_planned_window(plan, planned, i),
+                         start, count);
+        for (int d = 0; d < array->meta->ndim; d++) {
+            const uint64_t low = i == 0 ? start[d] : zs_min_u64(extent->start[d], start[d]);
+            const uint64_t end =
+                i == 0 ? start[d] + count[d] : zs_max_u64(extent->start[d] + extent->count[d], start[d] + count[d]);
+            extent->start[d] = low;
+            extent->count[d] = end - low;
+        }
+    }
+}
+
+/* Releases a cached extent of a chunk when it lacks something that is wanted. */
+static void drop_other_extent(struct zs_plan *plan, struct zs_planned *planned)
+{
+    const struct zs_extent *cached = ((const struct zs_blob *)zs_cache_value(planned->cached))->extent;
+    struct zs_extent wanted;
+    bool has_all = true;
+    if (cached == NULL)
+        return;
+    zs_wanted_extent(plan, planned, &wanted);
+    for (int d = 0; d < plan->array->meta->ndim; d++)
+        has_all = has_all && wanted.start[d] >= cached->start[d] &&
+                  wanted.start[d] + wanted.count[d] <= cached->start[d] + cached->count[d];
+    if (has_all)
+        return;
+    zs_cache_release(plan->array->chunks, planned->cached);
+    planned->cached = NULL;
+}
+
 static enum zs_status add_gap(struct zs_plan *plan, size_t window, uint64_t shard, struct zs_error *err)
 {
     ZS_TRY_GROW(plan->gaps, plan->gap_count, &plan->gap_room, err);
@@ -165,6 +200,9 @@ enum zs_status zs_plan_chunks(struct zs_plan *plan, struct zs_error *err)
         }
         plan->chunks[plan->chunk_count - 1].overlap_count++;
     }
+    for (size_t i = 0; i < plan->chunk_count; i++)
+        if (plan->chunks[i].cached != NULL)
+            drop_other_extent(plan, &plan->chunks[i]);
     return ZS_OK;
 }
 

@@ -64,7 +64,7 @@ struct zs_plan {
     void *ctx;        /* of `convert` or `take` */
     bool ignores_pending; /* read what is stored, whatever is pending */
     bool is_prefetch;     /* decode into the cache only */
-    size_t keep;      /* chunks, from the first on, that are cached where only a part of them is wanted */
+    size_t keep;          /* bytes that are cached of a chunk of which not all is wanted */
 
     struct zs_overlap *overlaps;
     size_t overlap_count, overlap_room;
@@ -111,6 +111,9 @@ void zs_plan_clear(struct zs_plan *plan);
 void zs_chunk_overlap(const struct zs_array *array, int level, uint64_t number, const struct zs_window *window,
                       uint64_t *start, uint64_t *count);
 
+/* The smallest extent that holds all wanted elements of the chunk. */
+void zs_wanted_extent(const struct zs_plan *plan, const struct zs_planned *planned, struct zs_extent *extent);
+
 /* Advances `at` within [low, high) of n dimensions, the last fastest; false when it is back at `low`. */
 bool zs_next_position(int n, uint64_t *at, const uint64_t *low, const uint64_t *high);
 
@@ -146,8 +149,14 @@ void zs_block_scatter(const struct zs_plan *plan, const struct zs_item *item);
 /* All of an innermost chunk. */
 void zs_whole_chunk(const struct zs_array *array, uint64_t chunk, struct zs_extent *extent);
 
-/* Copies a decoded chunk to all windows that want some of it. With `decoded` NULL, the fill value. */
-void zs_scatter(const struct zs_plan *plan, const struct zs_planned *planned, const unsigned char *decoded);
+/* Address of element `at` of the array, in an extent that is decoded at `decoded`. */
+const unsigned char *zs_element_at(int ndim, const unsigned char *decoded, const struct zs_extent *extent,
+                                   const uint64_t *at, const ptrdiff_t *stride);
+
+/* Copies a decoded extent of a chunk (NULL: all of it) to all windows that want some of it. With `decoded` NULL, the
+ * fill value. */
+void zs_scatter(const struct zs_plan *plan, const struct zs_planned *planned, const unsigned char *decoded,
+                const struct zs_extent *extent);
 
 /* Fills a gap with the fill value. */
 void zs_fill_gap(const struct zs_plan *plan, const struct zs_gap *gap);

@@ -7,22 +7,71 @@
 #include "base/parallel.h"
 #include "base/strided.h"
 
-/* Memory of a cached chunk besides its elements. */
+/* Memory of a cached chunk, or an extent of one, besides its elements. */
 #define WHOLE_BYTES (ZS_CACHE_ENTRY_BYTES + sizeof(struct zs_blob))
+#define EXTENT_BYTES (WHOLE_BYTES + sizeof(struct zs_extent))
 /* Copies from the cache smaller than this are not worth waking a thread for. */
 #define INLINE_BYTES ((uint64_t)1 << 20)
 
 /* ---- From encoded bytes to windows ---- */
 
-/* Caches a decoded chunk. */
+/* Caches a decoded chunk, or an extent of one. */
 static void cache_blob(struct zs_array *array, uint64_t chunk, struct zs_blob *blob)
 {
-    struct zs_cache_entry *entry =
-        zs_cache_put(array->chunks, (struct zs_cache_key){0, chunk}, blob, WHOLE_BYTES + blob->size);
+    struct zs_cache_entry *entry = zs_cache_put(array->chunks, (struct zs_cache_key){0, chunk}, blob,
+                                                (blob->extent != NULL ? EXTENT_BYTES : WHOLE_BYTES) + blob->size);
     if (entry != NULL)
         zs_cache_release(array->chunks, entry);
     else
         zs_blob_free(blob); /* it is decoded again when it is wanted */
+}
+
+/* Grows an extent of a chunk forward, from the fastest dimension to the slowest, to n bytes at most; false when it has
+ * more already. */
+static bool grow_extent(const struct zs_array *array, const struct zs_extent *chunk, struct zs_extent *extent,
+                        uint64_t n)
+{
+    uint64_t bytes = array->innermost->item_size;
+    for (int d = 0; d < array->meta->ndim; d++)
+        bytes *= extent->count[d];
+    if (bytes > n)
+        return false;
+    for (int j = array->meta->ndim - 1; j >= 0; j--) {
+        const int d = array->innermost->axis[j];
+        const uint64_t end = zs_min_u64(chunk->start[d] + chunk->count[d], array->meta->shape[d]);
+        bytes /= extent->count[d];
+        extent->count[d] = zs_min_u64(end - extent->start[d], n / bytes);
+        bytes *= extent->count[d];
+    }
+    return true;
+}
+
+/* Caches what was wanted of a decoded chunk, and as much of what follows as plan->keep allows. */
+static void cache_extent(struct zs_plan *plan, const struct zs_planned *planned, const unsigned char *decoded)
+{
+    const struct zs_array *array = plan->array;
+    struct zs_extent chunk, extent, *kept = NULL;
+    size_t n = array->innermost->item_size;
+    ptrdiff_t from[ZS_MAX_NDIM], to[ZS_MAX_NDIM];
+    zs_whole_chunk(array, planned->where.chunk, &chunk);
+    zs_wanted_extent(plan, planned, &extent);
+    if (!grow_extent(array, &chunk, &extent, plan->keep))
+        return;
+    for (int d = 0; d < array->meta->ndim; d++)
+        n *= (size_t)extent.count[d];
+    struct zs_blob *blob = zs_blob_alloc(NULL, n);
+    if (blob == NULL || (kept = malloc(sizeof *kept)) == NULL) {
+        zs_blob_free(blob);
+        return;
+    }
+    *kept = extent;
+    blob->extent = kept;
+    zs_dense_strides(array->innermost, extent.count, to);
+    zs_dense_strides(array->innermost, chunk.count, from);
+    decoded = zs_element_at(array->meta->ndim, decoded, &chunk, extent.start, from);
+    zs_copy_strided(array->meta->ndim, extent.count, decoded, from, blob->data, to, array->innermost->item_size, NULL,
+                    NULL);
+    cache_blob(plan->array, planned->where.chunk, blob);
 }
 
 /* Decodes a chunk into a blob, copies it to the windows and caches it. */
@@ -37,13 +86,13 @@ static enum zs_status decode_and_cache(struct zs_plan *plan, const struct zs_pla
         zs_blob_free(blob);
         return status;
     }
-    zs_scatter(plan, planned, blob->data);
+    zs_scatter(plan, planned, blob->data, NULL);
     cache_blob(plan->array, planned->where.chunk, blob);
     return ZS_OK;
 }
 
 /* Delivers a chunk: decodes its n encoded bytes, and copies it to the windows. The rest of a chunk that is not used up
- * is likely to be asked for next: it is kept where the cache has room. */
+ * is likely to be asked for next: as much as the cache has room for is kept. */
 static enum zs_status deliver(struct zs_plan *plan, struct zs_planned *planned, struct zs_scratch *scratch,
                               const void *encoded, size_t n, struct zs_error *err)
 {
@@ -55,16 +104,18 @@ static enum zs_status deliver(struct zs_plan *plan, struct zs_planned *planned, 
     if (direct != NULL)
         return zs_chunk_decode(level, scratch, encoded, n, direct, err);
     const bool is_used_up = !plan->is_prefetch && zs_is_wholly_used(plan, planned);
-    if (!is_used_up && (size_t)(planned - plan->chunks) < plan->keep)
+    if (!is_used_up && plan->keep >= level->decoded_size)
         return decode_and_cache(plan, planned, level, scratch, encoded, n, err);
     if (is_used_up && zs_chunk_is_plain(level, encoded, n)) {
-        zs_scatter(plan, planned, encoded);
+        zs_scatter(plan, planned, encoded, NULL);
         return ZS_OK;
     }
     struct zs_buffer *out = zs_scratch_buffer(scratch, ZS_SCRATCH_DECODED);
     ZS_TRY(zs_buffer_reset(out, (size_t)level->decoded_size, err));
     ZS_TRY(zs_chunk_decode(level, scratch, encoded, n, out->data, err));
-    zs_scatter(plan, planned, out->data);
+    zs_scatter(plan, planned, out->data, NULL);
+    if (!is_used_up)
+        cache_extent(plan, planned, out->data);
     return ZS_OK;
 }
 
@@ -147,7 +198,7 @@ static enum zs_status run_object(struct zs_plan *plan, const struct zs_item *ite
     const enum zs_status status = zs_store_get(array->store, key, zs_level_bound(array->innermost), fetched, err);
     free(key);
     if (status == ZS_NOT_FOUND) {
-        zs_scatter(plan, planned, NULL);
+        zs_scatter(plan, planned, NULL, NULL);
         return ZS_OK;
     }
     return status == ZS_OK ? deliver_item(plan, item, scratch, fetched->data, fetched->size, err)
@@ -172,7 +223,7 @@ static enum zs_status run_pending(struct zs_plan *plan, const struct zs_item *it
         return zs_fail_in_chunk(plan->array, planned->where.chunk, status, err);
     if (!is_empty)
         return deliver_item(plan, item, scratch, fetched->data, fetched->size, err);
-    zs_scatter(plan, planned, NULL);
+    zs_scatter(plan, planned, NULL, NULL);
     return ZS_OK;
 }
 
@@ -195,9 +246,9 @@ static bool scatter_at_hand(const struct zs_plan *plan, const struct zs_item *it
         zs_block_scatter(plan, item);
     } else if (zs_is_at_hand(planned)) {
         const struct zs_blob *blob = planned->dirty != NULL ? planned->dirty : zs_cache_value(planned->cached);
-        zs_scatter(plan, planned, blob->data);
+        zs_scatter(plan, planned, blob->data, blob->extent);
     } else if (planned->where.kind == ZS_LOCATION_EMPTY) {
-        zs_scatter(plan, planned, NULL);
+        zs_scatter(plan, planned, NULL, NULL);
     } else {
         return false;
     }
@@ -253,14 +304,20 @@ static enum zs_status fill_gap(void *ctx, size_t item, struct zs_error *err)
     return ZS_OK;
 }
 
-/* How many chunks of a plan are cached where only a part of them is wanted, from the first on: those that fit. Others
- * would evict them before the next lines are read. */
-static size_t chunks_to_keep(const struct zs_plan *plan)
+/* Bytes to cache of each partly wanted chunk. If all such chunks fit the cache: all bytes. Else they would evict each
+ * other before the next lines are read and be decoded again for every line; an extent of each serves several lines. */
+static size_t bytes_to_keep(const struct zs_plan *plan)
 {
     const uint64_t size = plan->array->innermost->decoded_size, room = zs_cache_budget(plan->array->chunks) / 4 * 3;
     if (plan->array->innermost->is_text)
         return 0; /* elements point into the scratch */
-    return plan->is_prefetch ? plan->chunk_count : (size_t)zs_min_u64(plan->chunk_count, room / (size + WHOLE_BYTES));
+    if (plan->is_prefetch || plan->chunk_count <= room / (size + WHOLE_BYTES))
+        return (size_t)size;
+    uint64_t partly_used = 0;
+    for (size_t i = 0; i < plan->chunk_count; i++)
+        partly_used += plan->chunks[i].table == NULL && !zs_is_wholly_used(plan, &plan->chunks[i]);
+    const uint64_t share = partly_used > 0 ? room / partly_used : UINT64_MAX;
+    return (size_t)(share < EXTENT_BYTES ? 0 : zs_min_u64(size, share - EXTENT_BYTES));
 }
 
 static enum zs_status run_planned(struct zs_plan *plan, struct zs_error *err)
@@ -274,7 +331,7 @@ static enum zs_status run_planned(struct zs_plan *plan, struct zs_error *err)
     ZS_TRY(zs_plan_locations(plan, err));
     ZS_TRY(zs_plan_blocks(plan, err));
     ZS_TRY(zs_plan_tasks(plan, err));
-    plan->keep = chunks_to_keep(plan);
+    plan->keep = bytes_to_keep(plan);
     const int threads = is_small && plan->decode_count == 0 ? 1
                         : plan->has_whole                     ? plan->array->chunk_threads
                                                               : plan->array->fetch_threads;

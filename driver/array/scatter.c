@@ -32,26 +32,36 @@ void zs_whole_chunk(const struct zs_array *array, uint64_t chunk, struct zs_exte
     zs_grid_extent(&array->grid, array->chain.count - 1, chunk, extent->start, extent->count);
 }
 
-void zs_scatter(const struct zs_plan *plan, const struct zs_planned *planned, const unsigned char *decoded)
+const unsigned char *zs_element_at(int ndim, const unsigned char *decoded, const struct zs_extent *extent,
+                                   const uint64_t *at, const ptrdiff_t *stride)
+{
+    for (int d = 0; d < ndim; d++)
+        decoded += (ptrdiff_t)(at[d] - extent->start[d]) * stride[d];
+    return decoded;
+}
+
+void zs_scatter(const struct zs_plan *plan, const struct zs_planned *planned, const unsigned char *decoded,
+                const struct zs_extent *given)
 {
     const struct zs_array *array = plan->array;
-    struct zs_extent chunk;
+    struct zs_extent extent;
     ptrdiff_t stride[ZS_MAX_NDIM] = {0};
     if (plan->is_prefetch)
         return;
-    zs_whole_chunk(array, planned->where.chunk, &chunk);
+    if (given != NULL)
+        extent = *given;
+    else
+        zs_whole_chunk(array, planned->where.chunk, &extent);
     if (decoded != NULL)
-        zs_dense_strides(array->innermost, chunk.count, stride);
+        zs_dense_strides(array->innermost, extent.count, stride);
     else
         decoded = array->meta->fill_value; /* which all strides of 0 repeat */
     for (size_t i = 0; i < planned->overlap_count; i++) {
         const struct zs_window *window = zs_planned_window(plan, planned, i);
         uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
-        const unsigned char *first = decoded;
         chunk_overlap(plan, planned, window, start, count);
-        for (int d = 0; d < array->meta->ndim; d++)
-            first += (ptrdiff_t)(start[d] - chunk.start[d]) * stride[d];
-        copy_to_window(plan, window, start, count, first, stride);
+        copy_to_window(plan, window, start, count, zs_element_at(array->meta->ndim, decoded, &extent, start, stride),
+                       stride);
     }
 }
 

@@ -27,6 +27,30 @@ static const zs_json *list_of_bands(const zs_json *attributes, const struct zs_a
     return n == bands || (n < bands && is_along_one) ? list : NULL;
 }
 
+enum zs_status zs_bands_check_shape(struct zs_hierarchy *hierarchy, const struct zs_node *node, const uint64_t *shape,
+                                    struct zs_error *err)
+{
+    struct zs_array_meta meta = *node->array;
+    struct zs_axes axes;
+    uint64_t before = 1, after = 1;
+    ZS_TRY(zs_axes_find(hierarchy, node, NULL, NULL, &axes, err));
+    for (int d = 0; d < meta.ndim; d++) {
+        meta.shape[d] = shape[d];
+        if (d != axes.x && d != axes.y && (!zs_mul_u64(before, node->array->shape[d], &before) ||
+                                           !zs_mul_u64(after, shape[d], &after)))
+            return ZS_OK; /* more than any list */
+    }
+    for (int i = 0; i < 2; i++) {
+        const char *name = i == 0 ? "long_name" : ZS_BANDS_ATTRIBUTE;
+        if (zs_json_size(list_of_bands(node->attributes, node->array, name, before)) > 0 &&
+            list_of_bands(node->attributes, &meta, name, after) == NULL)
+            return zs_fail(err, ZS_UNSUPPORTED,
+                           "attribute %s: lists %llu bands, and would be of others: expected only the one dimension of "
+                           "bands to grow", name, (unsigned long long)before);
+    }
+    return ZS_OK;
+}
+
 static enum zs_status read_band(const struct zs_node *node, const struct zs_band_properties *base, bool is_only,
                                 const zs_json *name, const zs_json *entry, struct zs_band_properties *result,
                                 struct zs_error *err)

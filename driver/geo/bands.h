@@ -147,6 +147,11 @@ enum zs_status zs_bands_read(const struct zs_node *node, uint64_t first, uint64_
                                   const struct zs_band_properties *base, struct zs_band_properties *list,
                                   struct zs_error *err);
 
+/* Checks that lists of single bands still count when the array has another shape: bands get other numbers unless they
+ * are along one dimension, or their number stays. Else ZS_UNSUPPORTED. */
+enum zs_status zs_bands_check_shape(struct zs_hierarchy *hierarchy, const struct zs_node *node, const uint64_t *shape,
+                                    struct zs_error *err);
+
 /* Writes properties `which` of all bands into the attributes of their array of type `dtype`. A property that is the
  * same for all bands becomes the array's own attribute; scale and offset go together, as readers of CF take them. Where
  * bands differ, the array's attribute stays, for readers that do not know gdal:bands, and a band's entry has what

@@ -83,8 +83,8 @@ struct ZSMdimNode
 class ZSMdimObject
 {
   protected:
-    const std::shared_ptr<ZSMdimStore> m_store;
-    std::shared_ptr<ZSMdimNode> m_handle; /* null: of a dimension that no array has */
+    const std::shared_ptr<ZSMdimStore> m_store; /* null: of a dimension that was made */
+    std::shared_ptr<ZSMdimNode> m_handle;       /* null: of a dimension that no array has */
 
     ZSMdimObject(const std::shared_ptr<ZSMdimStore> &store, const std::shared_ptr<ZSMdimNode> &handle)
         : m_store(store), m_handle(handle)
@@ -99,7 +99,8 @@ class ZSMdimObject
     virtual void Refresh() = 0;
 };
 
-/* The state that all objects of one opened store share. Each of them holds it, so it outlives the dataset. */
+/* The state that all objects of one opened store share. Each but a made dimension holds it, so it outlives
+ * the dataset. */
 class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
 {
     std::shared_ptr<ZSStore> m_store;
@@ -259,17 +260,19 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
 /* A dimension: that an array of the store has, or that GDAL's user made in a group, for arrays of that group. */
 class ZSMdimDimension final : public GDALDimension, public ZSMdimObject
 {
+    const std::weak_ptr<ZSMdimStore> m_owner;  /* of a made one: programs keep lists of them, and close the store */
     const std::shared_ptr<ZSMdimNode> m_group; /* in which it was made; null: it was found in an array */
     int m_number = 0;                          /* of the array of m_handle */
 
-    bool Find(const struct zs_node *&node, struct zs_dimension &own) const;
-    std::shared_ptr<GDALMDArray> CoordinatesOfTransform(const struct zs_node *node) const;
+    bool Find(ZSMdimStore &store, const struct zs_node *&node, struct zs_dimension &own) const;
+    std::shared_ptr<GDALMDArray> CoordinatesOfTransform(ZSMdimStore &store, const struct zs_node *node) const;
 
   public:
     ZSMdimDimension(const std::shared_ptr<ZSMdimStore> &store, const std::string &parent, const std::string &name,
                     const std::string &type, const std::string &direction, GUInt64 size,
                     const std::shared_ptr<ZSMdimNode> &group)
-        : GDALDimension(parent, name, type, direction, size), ZSMdimObject(store, nullptr), m_group(group)
+        : GDALDimension(parent, name, type, direction, size), ZSMdimObject(group == nullptr ? store : nullptr, nullptr),
+          m_owner(store), m_group(group)
     {
     }
     /* Notes an array that has it; the first one counts. */

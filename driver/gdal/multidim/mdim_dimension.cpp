@@ -9,6 +9,7 @@
 
 extern "C"
 {
+#include "geo/bands.h"
 #include "raster/overviews.h"
 #include "zarr/make.h"
 }
@@ -28,13 +29,13 @@ static std::string groupOf(const struct zs_node *node, const struct zs_dimension
 /* ---- GDAL's object ---- */
 
 /* Finds the array that has it, and what that says of it; false where there is none. */
-bool ZSMdimDimension::Find(const struct zs_node *&node, struct zs_dimension &own) const
+bool ZSMdimDimension::Find(ZSMdimStore &store, const struct zs_node *&node, struct zs_dimension &own) const
 {
     struct zs_dimension found[ZS_MAX_NDIM];
     int count = 0;
     if (m_handle == nullptr || !m_handle->isThere ||
-        zs_hierarchy_node(m_store->Hierarchy(), m_handle->path.c_str(), &node, nullptr) != ZS_OK ||
-        zs_dimensions_find(m_store->Hierarchy(), node, found, &count, nullptr) != ZS_OK || m_number >= count)
+        zs_hierarchy_node(store.Hierarchy(), m_handle->path.c_str(), &node, nullptr) != ZS_OK ||
+        zs_dimensions_find(store.Hierarchy(), node, found, &count, nullptr) != ZS_OK || m_number >= count)
         return false;
     own = found[m_number];
     return true;
@@ -44,29 +45,33 @@ void ZSMdimDimension::Refresh()
 {
     const struct zs_node *node = nullptr;
     struct zs_dimension own = {};
-    const bool isFound = Find(node, own);
+    const auto store = m_owner.lock();
+    if (store == nullptr)
+        return;
+    const bool isFound = Find(*store, node, own);
     if (isFound)
         m_nSize = own.size;
     if (isFound && own.name != nullptr)
         m_osName = own.name;
     if (m_group != nullptr)
-        m_osFullName = ZSMdimStore::FullName(m_store->GroupName(m_group->path), m_osName);
+        m_osFullName = ZSMdimStore::FullName(store->GroupName(m_group->path), m_osName);
     else if (isFound && own.name != nullptr)
-        m_osFullName = ZSMdimStore::FullName(m_store->GroupName(groupOf(node, own)), m_osName);
+        m_osFullName = ZSMdimStore::FullName(store->GroupName(groupOf(node, own)), m_osName);
 }
 
 /* Coordinates of X or Y, without a variable, from the transform: those of the pixels' centres. Null where the raster is
  * rotated. */
-std::shared_ptr<GDALMDArray> ZSMdimDimension::CoordinatesOfTransform(const struct zs_node *node) const
+std::shared_ptr<GDALMDArray> ZSMdimDimension::CoordinatesOfTransform(ZSMdimStore &store,
+                                                                     const struct zs_node *node) const
 {
     struct zs_axes axes;
     struct zs_georef georef;
     struct zs_error err;
     if (node->array == nullptr || node->array->ndim < 2 ||
-        zs_axes_find(m_store->Hierarchy(), node, nullptr, nullptr, &axes, &err) != ZS_OK ||
+        zs_axes_find(store.Hierarchy(), node, nullptr, nullptr, &axes, &err) != ZS_OK ||
         (axes.x != m_number && axes.y != m_number))
         return nullptr;
-    if (zs_georef_read(m_store->Hierarchy(), node, axes, &georef, &err) != ZS_OK)
+    if (zs_georef_read(store.Hierarchy(), node, axes, &georef, &err) != ZS_OK)
         return zsReport(err);
     const ZSOwned<struct zs_georef> cleared(&georef, zs_georef_clear);
     const double *t = georef.transform;
@@ -85,11 +90,12 @@ std::shared_ptr<GDALMDArray> ZSMdimDimension::GetIndexingVariable() const
         struct zs_error err;
         const struct zs_node *node = nullptr;
         struct zs_dimension own;
-        if (!Find(node, own))
+        const auto store = m_owner.lock();
+        if (store == nullptr || !Find(*store, node, own))
             return nullptr;
         if (own.variable == nullptr)
-            return CoordinatesOfTransform(node);
-        auto array = m_store->Array(own.variable->path, &err);
+            return CoordinatesOfTransform(*store, node);
+        auto array = store->Array(own.variable->path, &err);
         if (array == nullptr)
             CPLDebug("ShardedZarr", "%s", err.message);
         return array;
@@ -113,12 +119,15 @@ bool ZSMdimDimension::Rename(const std::string &given)
     return zsGuard([&] {
         struct zs_error err;
         const std::string name = zsUtf8(given);
-        if (!m_store->CheckUpdatable())
+        const auto store = m_owner.lock();
+        if (store == nullptr)
+            return static_cast<bool>(zsRefuse(CPLE_AppDefined, "dimension %s: its store is closed", GetName().c_str()));
+        if (!store->CheckUpdatable())
             return false;
         if (zs_node_check_name(name.c_str(), &err) != ZS_OK)
             return static_cast<bool>(zsReport(err));
         if (m_handle != nullptr &&
-            !zsMdimRenameDimension(*m_store, *m_handle, static_cast<size_t>(m_number), name))
+            !zsMdimRenameDimension(*store, *m_handle, static_cast<size_t>(m_number), name))
             return false;
         m_osName = name; // where no array has it
         Refresh();
@@ -257,6 +266,8 @@ static enum zs_status writeDimensions(struct zs_hierarchy *hierarchy, const Foun
         isLonger = isLonger || shape[d] != array.dims[d].size;
         isRenamed = isRenamed || names[d] != array.dims[d].name;
     }
+    if (isLonger && node->array != nullptr)
+        ZS_TRY(zs_bands_check_shape(hierarchy, node, shape.data(), err));
     ZS_TRY(zs_array_update_document(hierarchy, node, isLonger ? shape.data() : nullptr,
                                     isRenamed ? names.data() : nullptr, nullptr, &node, err));
     for (size_t d = 0; d < names.size(); d++)
