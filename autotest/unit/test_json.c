@@ -181,7 +181,7 @@ TEST(test_malformed_text_is_refused)
         "1e",       "1e+",     "--1",      "-",       "0x10",     "1_000",      "nan",     "Inf",      "-NaN",
         "Infinit",  "NaNs",    "tru",      "nulL",    "'a'",      "\"a",        "\"\\",    "\"\\q\"",  "\"\\u12\"",
         "1 2",      "{} {}",   "[]x",      "{}]",     "\"a\"\"b\"", "\"a\" 1",  "1\"a\"",  "[1;2]",    "// c\n1",
-        "\x02",     "[\x0b]",  "1\x0c",
+        "\x02",     "[\x0b]",  "1\x0c",    "\"a\\uZZZZb\"", "{\"a\\u12Gzb\":1}",
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         check_refused(texts[i], strlen(texts[i]), "not JSON");

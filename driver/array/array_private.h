@@ -177,7 +177,7 @@ void zs_shard_refresh(struct zs_array *array, uint64_t shard);
 void zs_shard_forget(struct zs_array *array, uint64_t shard);
 
 /* Locating and publishing begin again so many times when a shard was replaced or changed meanwhile. */
-#define ZS_STALE_RETRIES 3
+#define ZS_STALE_RETRIES 10
 
 /* The index of level-k shard `number`, pinned. For level 0 without `source` the object is opened as needed, and an
  * object that is absent gives an absent index. */

@@ -331,6 +331,10 @@ static enum zs_status run_planned(struct zs_plan *plan, struct zs_error *err)
     ZS_TRY(zs_plan_locations(plan, err));
     ZS_TRY(zs_plan_blocks(plan, err));
     ZS_TRY(zs_plan_tasks(plan, err));
+    const uint64_t size = plan->array->innermost->decoded_size;
+    if (plan->is_prefetch && plan->has_whole &&
+        plan->chunk_count > zs_cache_budget(plan->array->chunks) / 2 / (size + WHOLE_BYTES))
+        return ZS_OK; /* chunks that could have blocks, and have none */
     plan->keep = bytes_to_keep(plan);
     const int threads = is_small && plan->decode_count == 0 ? 1
                         : plan->has_whole                     ? plan->array->chunk_threads

@@ -143,10 +143,14 @@ static struct zs_cache *cache_of_oldest(void)
     return found;
 }
 
-/* Evicts what was not used longest from all caches that share the budget, when they are over it. */
+/* Evicts what was not used longest from all caches that share the budget, when they are over it; and some more, since
+ * finding the cache with the oldest entry takes all of them. */
 static void keep_budget(struct zs_cache_entry **dead)
 {
-    for (struct zs_cache *c; process.used > zs_budget() && (c = cache_of_oldest()) != NULL;)
+    const uint64_t budget = zs_budget(), wanted = budget - budget / 32;
+    if (process.used <= budget)
+        return;
+    for (struct zs_cache *c; process.used > wanted && (c = cache_of_oldest()) != NULL;)
         detach(c, c->oldest, dead);
 }
 

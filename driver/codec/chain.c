@@ -231,7 +231,7 @@ static enum zs_status compile_level(const zs_json *codecs, const struct zs_array
     if (!level->is_shard) {
         level->keeps_fill = zs_level_keeps_element(level, meta->fill_value);
         for (int i = 0; i < level->stage_count; i++)
-            if (level->stages[i].codec->encode_array == NULL && level->stages[i].codec->pack == NULL)
+            if (!level->stages[i].codec->is_elementwise && level->stages[i].codec->pack == NULL)
                 level->only_read = level->stages[i].codec->name;
         level->is_text = dtype->text != ZS_TEXT_NONE;
         return size_stages(level, err);

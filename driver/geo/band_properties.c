@@ -2,7 +2,6 @@
 #include "geo/bands.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 

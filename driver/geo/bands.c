@@ -7,7 +7,6 @@
 #include "base/memory.h"
 #include "geo/georef.h"
 #include "geo/healpix.h"
-#include "zarr/make.h"
 
 #define DOMAINS_MEMBER "metadata_domains"
 
@@ -30,10 +29,18 @@ static const zs_json *list_of_bands(const zs_json *attributes, const struct zs_a
 enum zs_status zs_bands_check_shape(struct zs_hierarchy *hierarchy, const struct zs_node *node, const uint64_t *shape,
                                     struct zs_error *err)
 {
+    static const char *const names[] = {"long_name", ZS_BANDS_ATTRIBUTE};
     struct zs_array_meta meta = *node->array;
+    struct zs_healpix healpix;
     struct zs_axes axes;
     uint64_t before = 1, after = 1;
-    ZS_TRY(zs_axes_find(hierarchy, node, NULL, NULL, &axes, err));
+    if (!zs_json_is_array(zs_json_get(node->attributes, names[0])) &&
+        !zs_json_is_array(zs_json_get(node->attributes, names[1])))
+        return ZS_OK;
+    if (zs_healpix_find(hierarchy, node, &healpix))
+        axes = (struct zs_axes){healpix.dim, -1};
+    else
+        ZS_TRY(zs_axes_find(hierarchy, node, NULL, NULL, &axes, err));
     for (int d = 0; d < meta.ndim; d++) {
         meta.shape[d] = shape[d];
         if (d != axes.x && d != axes.y && (!zs_mul_u64(before, node->array->shape[d], &before) ||
@@ -41,12 +48,11 @@ enum zs_status zs_bands_check_shape(struct zs_hierarchy *hierarchy, const struct
             return ZS_OK; /* more than any list */
     }
     for (int i = 0; i < 2; i++) {
-        const char *name = i == 0 ? "long_name" : ZS_BANDS_ATTRIBUTE;
-        if (zs_json_size(list_of_bands(node->attributes, node->array, name, before)) > 0 &&
-            list_of_bands(node->attributes, &meta, name, after) == NULL)
+        if (zs_json_size(list_of_bands(node->attributes, node->array, names[i], before)) > 0 &&
+            list_of_bands(node->attributes, &meta, names[i], after) == NULL)
             return zs_fail(err, ZS_UNSUPPORTED,
-                           "attribute %s: lists %llu bands, and would be of others: expected only the one dimension of "
-                           "bands to grow", name, (unsigned long long)before);
+                           "/%s: attribute %s lists %llu bands, and would be of others: expected only the one "
+                           "dimension of bands to grow", node->path, names[i], (unsigned long long)before);
     }
     return ZS_OK;
 }

@@ -1,7 +1,6 @@
 #include "geo/conventions.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include <cpl_conv.h>
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cpl_conv.h>
 
 /* What a group declares: the size of a pixel, and the requested box. The arrays begin at the upper left corner of the
  * box and end with whole shards. */

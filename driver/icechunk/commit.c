@@ -302,7 +302,10 @@ static enum zs_status find_named(struct history *h, enum word what, const char *
     if (h->info != NULL)
         return find_listed(h, what, name, id, err);
     if (what == SNAPSHOT) {
-        ZS_TRY(zs_icechunk_is_id(name) ? ZS_OK : ZS_NOT_FOUND); /* whether it is there is seen when it is opened */
+        struct zs_cache_entry *entry = NULL; /* cached for opening it */
+        ZS_TRY(zs_icechunk_is_id(name) ? zs_icechunk_file_get(h->files, ZS_ICECHUNK_SNAPSHOT, name, &entry, err)
+                                       : ZS_NOT_FOUND);
+        zs_icechunk_file_release(entry);
         memcpy(id, name, ZS_ICECHUNK_ID_TEXT);
         return ZS_OK;
     }
@@ -367,7 +370,9 @@ static enum zs_status read_commit(struct history *h, const char *id, struct snap
         zs_icechunk_id_print(before.id, parent);
         return ZS_OK;
     }
-    ZS_TRY(zs_icechunk_file_get(h->files, ZS_ICECHUNK_SNAPSHOT, id, &entry, err));
+    const enum zs_status found = zs_icechunk_file_get(h->files, ZS_ICECHUNK_SNAPSHOT, id, &entry, err);
+    if (found != ZS_OK)
+        return found == ZS_NOT_FOUND ? ZS_CORRUPT : found;
     const struct zs_flat_table root = zs_flat_root(&zs_icechunk_file_of(entry)->flat);
     const enum zs_status status = ZS_FLAT_READ(&root, file_fields, commit, err);
     if (status == ZS_OK && commit->parent_id != NULL)
@@ -427,7 +432,7 @@ static enum zs_status find_commit(struct history *h, const struct selector *sele
     if (status == ZS_NOT_FOUND && what == BRANCH && h->info != NULL && h->repo.branches.count == 0 &&
         h->repo.snapshots.count == 0) {
         commit->id[0] = '\0'; /* nothing was committed */
-        return ZS_OK;
+        return add_item(commit, "BRANCH", selector->value[BRANCH], err);
     }
     if (status == ZS_NOT_FOUND)
         status = fail_unnamed(h, what, selector->value[what], err);

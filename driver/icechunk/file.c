@@ -167,8 +167,8 @@ enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum 
         if (status != ZS_OK)
             status = zs_fail_in(err, status, "%s/%s", files->store->root, key);
     } else if (status == ZS_NOT_FOUND) {
-        status = zs_fail(err, ZS_CORRUPT, "%s/%s: the repository refers to this object, which is not there",
-                         files->store->root, key);
+        (void)zs_fail(err, status, "%s/%s: the repository refers to this object, which is not there",
+                      files->store->root, key);
     }
     if (status == ZS_OK)
         *entry = zs_cache_put(cache, name, file, ZS_CACHE_ENTRY_BYTES + sizeof *file + file->bytes.capacity);

@@ -81,11 +81,16 @@ static enum zs_status get_manifest(struct ice_store *s, const unsigned char *id,
 {
     char text[ZS_ICECHUNK_ID_TEXT];
     zs_icechunk_id_print(id, text);
-    ZS_TRY(zs_icechunk_file_get(&s->files, ZS_ICECHUNK_MANIFEST, text, entry, err));
+    const enum zs_status status = zs_icechunk_file_get(&s->files, ZS_ICECHUNK_MANIFEST, text, entry, err);
+    if (status != ZS_OK)
+        return status == ZS_NOT_FOUND ? ZS_CORRUPT : status;
+    struct zs_cache_entry *before = NULL;
     (void)pthread_mutex_lock(&s->lock);
-    struct zs_cache_entry *before = s->last;
-    zs_icechunk_file_pin(*entry);
-    s->last = *entry;
+    if (s->last != *entry) {
+        before = s->last;
+        zs_icechunk_file_pin(*entry);
+        s->last = *entry;
+    }
     (void)pthread_mutex_unlock(&s->lock);
     zs_icechunk_file_release(before);
     return ZS_OK;
@@ -213,6 +218,14 @@ static enum zs_status make_object(struct zs_store *store, const char *key, struc
 static enum zs_status open_inner(struct ice_object *o, struct zs_first_read *first, struct zs_error *err)
 {
     struct zs_first_read read = {.kind = ZS_READ_NONE};
+    if (first->kind == ZS_READ_ALL && o->base.size <= first->n) { /* it may be a part of a larger object */
+        ZS_TRY(zs_buffer_reset(first->all, (size_t)o->base.size, err));
+        ZS_TRY(zs_object_open_range(o->base.store->inner, o->key, o->offset, (size_t)o->base.size, first->all->data,
+                                    &o->inner, err));
+        first->all->size = (size_t)o->base.size;
+        first->is_read = true;
+        return ZS_OK;
+    }
     if (o->offset == 0)
         read = *first;
     ZS_TRY(zs_object_open_first(o->base.store->inner, o->key, &read, &o->inner, err));
@@ -274,11 +287,23 @@ static void ice_free(struct zs_store *store)
     zs_store_free(inner);
 }
 
+/* Forgets the first and last bytes of a chunk, which were found broken. */
+static void ice_forget(struct zs_store *store, const char *key)
+{
+    struct ice_object *o;
+    if (!store->is_remote || make_object(store, key, &o, NULL) != ZS_OK)
+        return;
+    if (o->key != NULL)
+        zs_store_forget(store->inner, o->key);
+    ice_close(&o->base);
+}
+
 static const struct zs_store_ops ops = {.open = ice_open,
                                         .read = ice_read,
                                         .close = ice_close,
                                         .list = ice_list,
-                                        .free = ice_free};
+                                        .free = ice_free,
+                                        .forget = ice_forget};
 
 /* Adds what the snapshot says to the items of its commit. */
 static enum zs_status describe(struct ice_store *s, struct zs_error *err)

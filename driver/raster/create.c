@@ -10,7 +10,6 @@
 #include "geo/georef.h"
 #include "geo/variables.h"
 #include "raster/masks.h"
-#include "store/staging.h"
 #include "zarr/contents.h"
 #include "zarr/make.h"
 

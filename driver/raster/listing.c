@@ -206,15 +206,29 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
+/* Compares the numbers at which both texts stand, of any length, and moves both behind them. */
+static int compare_numbers(const char **a, const char **b)
+{
+    while (**a == '0' && is_digit((*a)[1]))
+        ++*a;
+    while (**b == '0' && is_digit((*b)[1]))
+        ++*b;
+    int first = 0;
+    for (; is_digit(**a) && is_digit(**b); ++*a, ++*b)
+        if (first == 0)
+            first = (**a > **b) - (**a < **b);
+    return is_digit(**a) ? 1 : is_digit(**b) ? -1 : first; /* the longer one is larger */
+}
+
 /* Compares names as people order them: numbers in them by their value. < 0, 0 (the same text), > 0. */
 static int compare_naturally(const char *a, const char *b)
 {
     const char *p = a, *q = b;
     while (*p != '\0' && *q != '\0') {
         if (is_digit(*p) && is_digit(*q)) {
-            const unsigned long long m = strtoull(p, (char **)&p, 10), n = strtoull(q, (char **)&q, 10);
-            if (m != n)
-                return m < n ? -1 : 1;
+            const int order = compare_numbers(&p, &q);
+            if (order != 0)
+                return order;
         } else if (*p != *q) {
             return (unsigned char)*p < (unsigned char)*q ? -1 : 1;
         } else {

@@ -80,7 +80,7 @@ static int descriptor_of(const struct zs_cache_entry *entry)
 static void local_close(struct zs_object *object)
 {
     struct local_object *o = (struct local_object *)object;
-    if (open_files != NULL)
+    if (o->base.is_versioned && open_files != NULL) /* it was opened */
         zs_cache_remove(open_files, key_of(o));
     free(o->path);
     free(o);

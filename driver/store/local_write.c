@@ -28,7 +28,7 @@ struct local_writer {
     struct zs_writer base;
     int fd;
     char *path;
-    char *temp_path; /* NULL: it is renamed */
+    char *temp_path; /* NULL once it was renamed to `path` */
     uint64_t sent;   /* bytes that the disk was asked to write */
 };
 

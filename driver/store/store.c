@@ -412,14 +412,14 @@ static enum zs_status remove_some(void *ctx, size_t item, struct zs_error *err)
     const struct removal *r = ctx;
     const char *const *keys = r->keys + item * r->step;
     const size_t n = r->n - item * r->step < r->step ? r->n - item * r->step : r->step;
+    if (n == 1)
+        return zs_store_remove(r->store, keys[0], err);
     struct zs_store *writing = find_writing(r->store);
     bool *gone = zs_calloc(n, sizeof *gone);
-    enum zs_status status = ZS_OK;
     ZS_TRY_MEMORY(gone, err);
     for (size_t i = 0; i < n; i++)
         zs_store_wait_commit(r->store, keys[i]);
-    if (n > 1)
-        status = writing->ops->writing->remove_batch(writing, keys, n, gone, err);
+    enum zs_status status = writing->ops->writing->remove_batch(writing, keys, n, gone, err);
     for (size_t i = 0; i < n && status == ZS_OK; i++)
         if (!gone[i])
             status = zs_store_remove(r->store, keys[i], err);

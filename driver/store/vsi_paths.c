@@ -1,5 +1,5 @@
-/* What all need who call GDAL's virtual file systems: paths, their kinds, the names of objects in them and in messages;
- * GDAL's errors and settings around the calls. */
+/* Paths of GDAL's virtual file systems, their kinds, the names of objects in them and in messages; GDAL's errors and
+ * settings around the calls. */
 #define _GNU_SOURCE /* VSIStatBufL is a struct stat64 */
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -52,8 +52,8 @@ static const char *path_within(const char *path, bool *is_archive, char **decode
     return begins(file, "vsi") ? file - 1 : file; /* GDAL takes /vsizip/vsicurl/ for /vsizip//vsicurl/ */
 }
 
-/* GDAL's file systems behind a network. /vsiaz/ carries no condition: it sends
- * objects larger than its buffer in several requests, each of which changes the object. */
+/* GDAL's file systems behind a network. /vsiaz/ carries no condition: it sends objects larger than its buffer in
+ * several requests, each of which changes the object. */
 static const struct network {
     const char *prefix;
     bool speaks_http, is_listable, sends_conditions, has_generations;

@@ -39,7 +39,7 @@
 
 struct vsi_writer {
     struct zs_writer base; /* with its size */
-    VSILFILE *file;  /* NULL: it is renamed */
+    VSILFILE *file;  /* NULL: closed, to be renamed */
     char *path;      /* where the object shall appear */
     char *name;      /* the same for messages */
     char *temp_path; /* what `file` writes, or where */

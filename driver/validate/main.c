@@ -67,6 +67,7 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    (void)setvbuf(stdout, NULL, _IOLBF, 0); /* findings are in a pipe as they come */
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {
         printf("shardedzarr-validate %s, %s\n", ZS_VERSION, GDALVersionInfo("--version"));
         return 0;

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "array/array.h"
-#include "base/parallel.h"
 #include "base/utf8.h"
 #include "validate/validate_private.h"
 #include "zarr/document.h"

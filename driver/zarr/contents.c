@@ -85,7 +85,7 @@ static bool is_chunk_key(const struct owner *owner, const char *key, size_t n, b
 static bool is_own(const struct owner *owner, const char *key)
 {
     const char *name = zs_path_name(key);
-    if (zs_is_temporary_name(name))
+    if (zs_is_temporary_name(name) || strcmp(name, ZS_MARK_NAME) == 0) /* of a former version, below the root */
         return true;
     if (strcmp(name, DOCUMENT) == 0)
         return owner->has_document;

@@ -385,6 +385,8 @@ static bool is_removed(const char *name, const struct zs_listed *list, size_t co
 /* Whether two documents are the same but for consolidated metadata; false without memory. */
 static bool is_same(const zs_json *a, const zs_json *b)
 {
+    if (zs_json_is_same(a, b))
+        return true;
     zs_json *x = zs_document_own(a), *y = zs_document_own(b);
     const bool is = x != NULL && y != NULL && zs_json_is_same(x, y);
     zs_json_free(x);

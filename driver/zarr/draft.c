@@ -240,10 +240,10 @@ static enum zs_status translate_layout(struct translation *t, struct zs_error *e
 /* The byte order of elements. zarr-python 2 keeps numcodecs' filters in the attributes: they are not read. */
 static enum zs_status translate_bytes(struct translation *t, struct zs_error *err)
 {
-    const zs_json *filter = zs_json_first(zs_json_get(zs_json_get(t->draft, "attributes"), "filters"));
-    if (zs_json_is_object(filter))
+    const zs_json *filters = zs_json_get(zs_json_get(t->draft, "attributes"), "filters");
+    if (zs_json_size(filters) > 0)
         return zs_fail(err, ZS_UNSUPPORTED, "filter \"%.100s\" of numcodecs is not supported in the draft",
-                       zs_json_text(filter, "id", "(no string)"));
+                       zs_json_text(zs_json_first(filters), "id", "(no string)"));
     put(t, "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"%s\"}}", t->is_big ? "big" : "little");
     return ZS_OK;
 }
@@ -257,7 +257,7 @@ static enum zs_status translate_compressor(struct translation *t, struct zs_erro
     const char *url = zs_json_text(compressor, "codec", ""), *behind = strstr(url, "/codec/");
     const char *name = behind != NULL ? behind + strlen("/codec/") : url;
     const size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_");
-    if (n == 0 || n > MAX_PIECE / 2)
+    if (n == 0 || n > MAX_PIECE / 2 || (name[n] != '\0' && name[n] != '/'))
         return zs_fail(err, ZS_UNSUPPORTED, "compressor \"%.100s\" is not supported", url);
     put(t, ",{\"name\":\"numcodecs.%.*s\"", (int)n, name);
     put_value(t, ",\"configuration\":", zs_json_get(compressor, "configuration"));
@@ -418,6 +418,8 @@ static enum zs_status list(struct zs_store *store, const char *prefix, char ***o
     free(folder);
     if (status == ZS_NOT_FOUND || (status == ZS_OK && found[0] == NULL)) {
         zs_names_free(found);
+        if (prefix[0] == '\0')
+            return zs_names_finish(&names, ZS_OK, out, err);
         return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: chunks of the draft are not listed", store->root, prefix);
     }
     ZS_TRY(status);

@@ -189,11 +189,11 @@ static enum zs_status begin_journal(struct zs_store *store, const zs_json *edits
         zs_json_add(*journal, "edits", zs_json_copy(edits)) != NULL)
         text = zs_json_print(*journal);
     ZS_TRY_MEMORY(text, err);
-    const enum zs_status status =
-        strlen(text) <= ZS_JSON_MAX_BYTES
-            ? put_journal(store, text, err)
-            : zs_fail(err, ZS_ARGUMENT, "%s: expected changes of at most %zu bytes at once, found %zu", store->root,
-                      ZS_JSON_MAX_BYTES, strlen(text));
+    enum zs_status status = zs_json_check(text, strlen(text), err); /* the next writer must be able to read it */
+    if (status != ZS_OK)
+        status = zs_fail_in(err, status, "%s: changes at once", store->root);
+    if (status == ZS_OK)
+        status = put_journal(store, text, err);
     free(text);
     return status;
 }

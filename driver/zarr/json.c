@@ -41,8 +41,8 @@ static bool is_between(long unit, long low, long high)
     return unit >= low && unit <= high;
 }
 
-/* Length of the escape at the beginning of n bytes, of both where two are a pair of surrogates; cJSON refuses malformed
- * ones. *is_odd: of a NUL or a surrogate without a pair, which a C string of UTF-8 cannot hold. */
+/* Length of the escape at the beginning of n bytes, of both where two are a pair of surrogates. *is_odd: of a NUL or a
+ * surrogate without a pair, which a C string of UTF-8 cannot hold. */
 static size_t escape_at(const char *text, size_t n, bool *is_odd)
 {
     const long unit = unit_at(text, n);
@@ -67,6 +67,8 @@ static enum zs_status scan_string(const char *text, size_t length, size_t *at, s
         return zs_fail(err, ZS_INVALID, "not JSON: byte 0xff at offset %zu", i);
     while (i < length && text[i] != '"') {
         bool is_odd = false;
+        if (text[i] == '\\' && i + 1 < length && text[i + 1] == 'u' && unit_at(text + i, length - i) < 0)
+            return zs_fail(err, ZS_INVALID, "not JSON: malformed escape at offset %zu", i); /* a NUL to cJSON */
         const size_t n = text[i] == '\\' ? escape_at(text + i, length - i, &is_odd) : 1;
         if (is_odd) {
             ZS_TRY(put(out, text + from, i - from, err));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <optional>
 
 #include "gdal/guard.h"
 
@@ -489,9 +490,9 @@ std::vector<std::shared_ptr<GDALMDArray>> ZSMdimArray::GetCoordinateVariables() 
         for (int i = 0; i < names.size(); i++)
         {
             struct zs_error err;
+            if (zs_has_word(zs_json_text(scope.node->attributes, "grid_mapping", ""), names[i], true))
+                continue; // which xarray lists here
             const struct zs_node *node = zs_scope_array(m_store->Hierarchy(), &scope, nullptr, names[i]);
-            if (EQUAL(names[i], zs_json_text(scope.node->attributes, "grid_mapping", ""))) // which xarray lists here
-                continue;
             auto array = node != nullptr ? m_store->Array(node->path, &err) : nullptr;
             if (array != nullptr)
                 found.push_back(array);
@@ -576,6 +577,9 @@ bool ZSMdimArray::CopyFrom(GDALDataset *dataset, const GDALMDArray *from, bool s
 {
     m_written = 0;
     const bool ok = zsGuard([&] {
+        std::optional<CPLConfigOptionSetter> smaller; // GDAL counts 8 bytes for each text
+        if (m_isText)
+            smaller.emplace("GDAL_SWATH_SIZE", std::to_string(GDALGetCacheMax64() / 32).c_str(), true);
         return GDALMDArray::CopyFrom(dataset, from, strict, cost, totalCost, progress, progressData) &&
                m_written == GetTotalElementsCount();
     });

@@ -162,6 +162,9 @@ static std::shared_ptr<GDALMDArray> makeArray(const std::shared_ptr<ZSMdimStore>
     auto array = zs_hierarchy_node(store->Hierarchy(), path.c_str(), &node, &err) == ZS_OK
                      ? zsMdimArray(store, node, dimensions, &err)
                      : nullptr;
+    struct zs_error ignored;
+    if (array == nullptr)
+        static_cast<void>(zs_hierarchy_remove(store->Hierarchy(), path.c_str(), &ignored));
     return array != nullptr ? array : zsReport(err);
 }
 

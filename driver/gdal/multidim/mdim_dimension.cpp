@@ -126,7 +126,7 @@ bool ZSMdimDimension::Rename(const std::string &given)
             return false;
         if (zs_node_check_name(name.c_str(), &err) != ZS_OK)
             return static_cast<bool>(zsReport(err));
-        if (m_handle != nullptr &&
+        if (m_handle != nullptr && m_handle->isThere &&
             !zsMdimRenameDimension(*store, *m_handle, static_cast<size_t>(m_number), name))
             return false;
         m_osName = name; // where no array has it
@@ -266,8 +266,6 @@ static enum zs_status writeDimensions(struct zs_hierarchy *hierarchy, const Foun
         isLonger = isLonger || shape[d] != array.dims[d].size;
         isRenamed = isRenamed || names[d] != array.dims[d].name;
     }
-    if (isLonger && node->array != nullptr)
-        ZS_TRY(zs_bands_check_shape(hierarchy, node, shape.data(), err));
     ZS_TRY(zs_array_update_document(hierarchy, node, isLonger ? shape.data() : nullptr,
                                     isRenamed ? names.data() : nullptr, nullptr, &node, err));
     for (size_t d = 0; d < names.size(); d++)
@@ -337,6 +335,15 @@ bool zsMdimResize(ZSMdimStore &store, const ZSMdimNode &handle, const std::vecto
     {
         if (own->second.wanted[d].size != sizes[d])
             return zsRefuse(CPLE_IllegalArg, "%shas a dimension twice: expected one size of it", what.c_str());
+    }
+    for (const auto &changed : change.arrays)
+    {
+        std::vector<uint64_t> shape;
+        for (const auto &dim : changed.second.wanted)
+            shape.push_back(dim.size);
+        if (changed.second.node->array != nullptr &&
+            zs_bands_check_shape(store.Hierarchy(), changed.second.node, shape.data(), &err) != ZS_OK)
+            return zsReport(err);
     }
     change.LeaveOverviews(store.Hierarchy());
     return changeAll(store, change);

@@ -444,7 +444,7 @@ const GDAL_GCP *ShardedZarrDataset::GetGCPs()
 CPLErr ShardedZarrDataset::SetGCPs(int count, const GDAL_GCP *list, const OGRSpatialReference *srs)
 {
     return zsGuard([&] {
-        if (!IsUpdate() || m_view.IsHealpix() || m_role.IsOverview() || m_role.isMask)
+        if (!IsUpdate() || !georef.HasAxes() || m_view.IsHealpix() || m_role.IsOverview() || m_role.isMask)
             return GDALPamDataset::SetGCPs(count, list, srs);
         if (GDALPamDataset::GetGCPCount() > 0)
             GDALPamDataset::SetGCPs(0, nullptr, static_cast<const OGRSpatialReference *>(nullptr));

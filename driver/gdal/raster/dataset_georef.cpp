@@ -239,13 +239,16 @@ CPLErr ZSGeoreferencing::SetGCPs(int count, const GDAL_GCP *list, const OGRSpati
     m_changed |= POINTS;
     if (count == 0)
         return CE_None;
-    if (Get().has_transform)
-        CPLError(CE_Warning, CPLE_AppDefined,
-                 "%s: the geotransform is removed, because there are ground control points now",
-                 zsShown(m_view.store->name).c_str());
-    m_changed |= m_georef.has_transform ? TRANSFORM : 0;
+    const bool hasTransform = Get().has_transform;
+    const auto *own = OGRSpatialReference::FromHandle(m_georef.srs);
+    const bool hasSrs = own != nullptr && (srs == nullptr || srs->IsSame(own) == 0);
+    if (hasTransform || hasSrs)
+        CPLError(CE_Warning, CPLE_AppDefined, "%s: the %s removed, because there are ground control points now",
+                 zsShown(m_view.store->name).c_str(),
+                 !hasSrs ? "geotransform is" : hasTransform ? "geotransform and the CRS are" : "CRS is");
+    m_changed |= hasTransform ? TRANSFORM : 0;
     m_georef.has_transform = false;
-    return m_georef.srs != nullptr ? SetSrs(nullptr) : CE_None; // points have a CRS of their own
+    return hasSrs ? SetSrs(nullptr) : CE_None;
 }
 
 enum zs_status ZSGeoreferencing::FlushGCPs(struct zs_error *err)

@@ -1,6 +1,8 @@
 /* Making a band of an overview out of a larger one, where anything is stored. */
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <unistd.h>
 #include <vector>
 
 #include "copied_levels.h"
@@ -166,10 +168,17 @@ CPLErr LevelBand::Make(GDALProgressFunc progress, void *progressData)
 
 /* ---- A band ---- */
 
+/* The process that loaded the plugin. */
+static const pid_t s_loader = getpid();
+
 /* Other resamplings, complex numbers and palettes are GDAL's. */
 static CPLErr makeByGdal(GDALRasterBand *source, GDALRasterBand *target, const char *resampling,
                          GDALProgressFunc progress, void *progressData, CSLConstList options)
 {
+    // GDAL keeps the threads that resample for it, which a forked process does not have: it would wait for them.
+    std::optional<CPLConfigOptionSetter> one;
+    if (getpid() != s_loader)
+        one.emplace("GDAL_NUM_THREADS", "1", false);
     if (GDALDataTypeIsComplex(source->GetRasterDataType())) // the other function reads only the real part
     {
         GDALRasterBandH handle = target;

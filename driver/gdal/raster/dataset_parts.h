@@ -336,6 +336,7 @@ class ZSPixels
 {
     ShardedZarrDataset &m_dataset;
     ZSView &m_view;
+    bool m_areCellsReady = false; /* where there are some; nodata may still be set in update mode */
     bool m_isBlank = false;  /* made by Create(), and not written yet: see Settle() */
 
     /* Of a blank array the nodata value becomes the fill value: pixels that are never written read as nodata, as in

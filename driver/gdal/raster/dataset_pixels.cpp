@@ -39,8 +39,11 @@ void ShardedZarrDataset::AddBands(size_t source)
 
 enum zs_status ZSPixels::PrepareCells(struct zs_error *err)
 {
-    for (size_t i = 0; i < m_view.sources.size() && m_view.IsHealpix(); i++)
+    if (!m_view.IsHealpix() || (m_areCellsReady && !m_dataset.IsUpdate()))
+        return ZS_OK;
+    for (size_t i = 0; i < m_view.sources.size(); i++)
         ZS_TRY(m_view.PrepareCells(i, m_dataset.Band(m_view.Before(i) + 1).Properties(), err));
+    m_areCellsReady = true;
     return ZS_OK;
 }
 

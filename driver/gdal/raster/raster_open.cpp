@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <climits>
 #include <set>
+#include <utility>
 
 #include "dataset.h"
 #include "gdal/guard.h"
@@ -100,7 +101,8 @@ static enum zs_status chooseOne(const ZSStore &store, const struct zs_node *node
  * selects all. Reads coordinates only of dimensions that are selected by value. False, with the reason in err, when
  * there is no such selection. */
 static bool selectSlices(const ZSStore &store, const struct zs_node *node, const struct zs_axes &axes,
-                   const ZSConnection &connection, std::vector<struct zs_selection> &selections, struct zs_error *err)
+                         const ZSConnection &connection, std::vector<struct zs_selection> &selections,
+                         struct zs_error *err)
 {
     selections.clear();
     for (const uint64_t index : connection.indices)
@@ -145,6 +147,15 @@ static bool hasDimension(const ZSArray &array, const std::string &name)
     return false;
 }
 
+/* Whether two arrays of a group have the same dimensions, by name and size: the same coordinates then. */
+static bool haveSameDimensions(const struct zs_node *a, const struct zs_node *b)
+{
+    bool same = a->array->ndim == b->array->ndim;
+    for (int d = 0; same && d < a->array->ndim; d++)
+        same = a->array->shape[d] == b->array->shape[d] && zsDimensionName(a, d) == zsDimensionName(b, d);
+    return same;
+}
+
 /* The selection for each array of a group, in the dimensions that it has. */
 static bool selectOfEach(const ZSStore &store, const ZSConnection &connection, ZSBandSources &sources,
                          struct zs_error *err)
@@ -158,8 +169,15 @@ static bool selectOfEach(const ZSStore &store, const ZSConnection &connection, Z
             return false;
         }
     }
+    const ZSBandSource *before = nullptr;
     for (auto &source : sources)
     {
+        const ZSBandSource *like = std::exchange(before, &source);
+        if (like != nullptr && haveSameDimensions(like->array->node, source.array->node))
+        {
+            source.selections = like->selections; // coordinates are read once
+            continue;
+        }
         ZSConnection own = connection;
         own.named.erase(std::remove_if(own.named.begin(), own.named.end(),
                                        [&](const std::pair<std::string, std::string> &wanted)
