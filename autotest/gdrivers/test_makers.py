@@ -110,10 +110,12 @@ def kill_one(path, host="", **options):
     options = ["%s=%s" % item for item in {**OPTIONS, **options}.items()]
     with subprocess.Popen([sys.executable, "-c", KILLED, host, str(path)] + options, stdout=subprocess.PIPE,
                           env={**os.environ, "PYTHONPATH": os.path.dirname(writers.__file__)}) as process:
-        assert process.stdout.readline() == b"there\n"
-        process.send_signal(signal.SIGSTOP)
-        yield process.pid
-        process.kill()
+        try:
+            assert process.stdout.readline() == b"there\n"
+            process.send_signal(signal.SIGSTOP)
+            yield process.pid
+        finally:
+            process.kill()
     time.sleep(0.5)  # the server puts what was under way
 
 
