@@ -187,6 +187,7 @@ static void addBand(GDALRasterBand &band, GDALRasterBand &first, bool hasOneMask
     losses.Add((hasScale && !std::isfinite(scale)) || (hasOffset && !std::isfinite(offset)),
                "scale or offset that is not finite");
     losses.Add(colours != nullptr && colours->GetColorEntryCount() == 0, "colour table without entries");
+    losses.Add(colours != nullptr && colours->GetPaletteInterpretation() != GPI_RGB, "colour table that is not of RGB");
 #if !ZS_GDAL_AT_LEAST(7) // which has a type of its own
     const char *sign = band.GetMetadataItem("PIXELTYPE", "IMAGE_STRUCTURE");
     losses.Add(sign != nullptr && EQUAL(sign, "SIGNEDBYTE"),

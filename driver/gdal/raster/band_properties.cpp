@@ -41,7 +41,8 @@ static void setColorTable(struct zs_band_properties &properties, const GDALColor
     free(properties.colour_table);
     properties.colour_table = nullptr;
     properties.colour_count = 0;
-    const int n = table != nullptr ? table->GetColorEntryCount() : 0;
+    const bool isRGB = table != nullptr && table->GetPaletteInterpretation() == GPI_RGB; // GDAL converts no others
+    const int n = isRGB ? table->GetColorEntryCount() : 0;
     if (n == 0)
         return;
     properties.colour_table =
@@ -502,6 +503,8 @@ CPLErr ShardedZarrRasterBand::SetColorInterpretation(GDALColorInterp interpretat
 
 CPLErr ShardedZarrRasterBand::SetColorTable(GDALColorTable *table)
 {
+    if (table != nullptr && table->GetPaletteInterpretation() != GPI_RGB)
+        return zsRefuse(CPLE_NotSupported, "%s: expected a colour table of RGB", zsShown(poDS->GetDescription()).c_str());
     const auto inStore = [&](struct zs_band_properties &properties)
     {
         const bool wasPalette = GetColorInterpretation() == GCI_PaletteIndex;
