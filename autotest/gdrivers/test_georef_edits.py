@@ -177,10 +177,12 @@ def as_srs(text):
 
 @pytest.mark.parametrize("setter, value", [("SetSpatialRef", srs_of(32633)), ("SetGeoTransform", UTM)])
 def test_georeferencing_of_an_array_of_one_dimension_is_in_a_side_car_file(tmp_path, setter, value, config):
-    config("GDAL_PAM_ENABLED", "YES")
     path = str(tmp_path / "a.zarr")
     oracle.write(path, plain_meta((10,), "uint16", dimension_names=["x"]), np.ones(10, "uint16"))
     before = document(path)
+    config("GDAL_PAM_ENABLED", "NO")
+    assert "side-car" in error_of(getattr(update(path), setter), value)
+    config("GDAL_PAM_ENABLED", "YES")
     dataset = update(path)
     assert getattr(dataset, setter)(value) == gdal.CE_None
     dataset = None

@@ -332,6 +332,18 @@ def test_properties_of_bands_stay_with_their_slices_when_an_array_grows(tmp_path
     check_consolidated(path)
 
 
+def test_a_dimension_whose_first_array_was_deleted_is_renamed_in_the_others(tmp_path):
+    dataset, root = made(tmp_path / "a.zarr")
+    t, = dimensions(root, t=7)
+    for name in "ab":
+        write(root.CreateMDArray(name, [t], extended("int16")), np.ones(7, "int16"))
+    assert root.DeleteMDArray("a") == gdal.CE_None and t.Rename("q") == gdal.CE_None
+    assert [d.GetName() for d in root.GetDimensions()] == ["q"] == [d.GetName() for d in root.OpenMDArray("b").GetDimensions()]
+    del root
+    dataset = None
+    assert document(tmp_path / "a.zarr", "b")["dimension_names"] == ["q"]
+
+
 @pytest.mark.parametrize("new", [[2, 3, 4, 5], [3, 2, 4, 5], [2**21, 2, 4, 5]], ids=str)
 def test_growth_by_which_lists_of_single_bands_would_be_of_others_is_refused(tmp_path, new):
     meta = plain_meta((2, 2, 4, 5), "uint8", dimension_names=["t", "b", "y", "x"], attributes={"gdal:bands": [{"unit": "m"}, {}, {}, {}]})

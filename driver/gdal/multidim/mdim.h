@@ -3,6 +3,7 @@
  * hierarchy for the node each time. Several threads may read one object at once; only one may write. */
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -262,8 +263,11 @@ class ZSMdimDimension final : public GDALDimension, public ZSMdimObject
 {
     const std::weak_ptr<ZSMdimStore> m_owner;  /* of a made one: programs keep lists of them, and close the store */
     const std::shared_ptr<ZSMdimNode> m_group; /* in which it was made; null: it was found in an array */
-    int m_number = 0;                          /* of the array of m_handle */
+    /* Arrays that have it, and as which of their dimensions. */
+    std::vector<std::pair<std::shared_ptr<ZSMdimNode>, int>> m_arrays;
+    int m_number = 0; /* of the array of m_handle, the first of them that is there */
 
+    void Choose();
     bool Find(ZSMdimStore &store, const struct zs_node *&node, struct zs_dimension &own) const;
     std::shared_ptr<GDALMDArray> CoordinatesOfTransform(ZSMdimStore &store, const struct zs_node *node) const;
 
@@ -275,13 +279,13 @@ class ZSMdimDimension final : public GDALDimension, public ZSMdimObject
           m_owner(store), m_group(group)
     {
     }
-    /* Notes an array that has it; the first one counts. */
-    void SetArray(const std::shared_ptr<ZSMdimNode> &array, size_t number)
+    /* Notes an array that has it. */
+    void AddArray(const std::shared_ptr<ZSMdimNode> &array, size_t number)
     {
-        if (m_handle != nullptr && m_handle->isThere)
-            return;
-        m_handle = array;
-        m_number = static_cast<int>(number);
+        const auto use = std::make_pair(array, static_cast<int>(number));
+        if (std::find(m_arrays.begin(), m_arrays.end(), use) == m_arrays.end())
+            m_arrays.push_back(use);
+        Choose();
     }
     bool IsMadeIn(const std::shared_ptr<ZSMdimNode> &group) const
     {

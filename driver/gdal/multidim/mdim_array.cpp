@@ -287,7 +287,7 @@ std::shared_ptr<GDALMDArray> ZSMdimArray::Create(const std::shared_ptr<ZSMdimSto
         const auto own = std::dynamic_pointer_cast<ZSMdimDimension>(made[d]);
         if (own == nullptr || !own->IsMadeIn(store->Handle(zsParentPath(node->path))))
             continue;
-        own->SetArray(array->m_handle, d);
+        own->AddArray(array->m_handle, d);
         array->m_dimensions[d] = own;
     }
     if (!node->is_text)
@@ -318,7 +318,6 @@ void ZSMdimArray::Refresh()
     for (size_t d = 0; d < m_dimensions.size(); d++)
     {
         auto *own = dynamic_cast<ZSMdimDimension *>(m_dimensions[d].get());
-        own->SetArray(m_handle, d); // where the one that had it was deleted
         own->Refresh();
     }
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "gdal/guard.h"
 
@@ -28,6 +29,15 @@ static std::string groupOf(const struct zs_node *node, const struct zs_dimension
 
 /* ---- GDAL's object ---- */
 
+void ZSMdimDimension::Choose()
+{
+    for (auto array = m_arrays.rbegin(); array != m_arrays.rend(); ++array)
+    {
+        if (array->first->isThere)
+            std::tie(m_handle, m_number) = *array;
+    }
+}
+
 /* Finds the array that has it, and what that says of it; false where there is none. */
 bool ZSMdimDimension::Find(ZSMdimStore &store, const struct zs_node *&node, struct zs_dimension &own) const
 {
@@ -48,6 +58,7 @@ void ZSMdimDimension::Refresh()
     const auto store = m_owner.lock();
     if (store == nullptr)
         return;
+    Choose();
     const bool isFound = Find(*store, node, own);
     if (isFound)
         m_nSize = own.size;
@@ -126,6 +137,7 @@ bool ZSMdimDimension::Rename(const std::string &given)
             return false;
         if (zs_node_check_name(name.c_str(), &err) != ZS_OK)
             return static_cast<bool>(zsReport(err));
+        Choose();
         if (m_handle != nullptr && m_handle->isThere &&
             !zsMdimRenameDimension(*store, *m_handle, static_cast<size_t>(m_number), name))
             return false;
@@ -150,7 +162,7 @@ bool ZSMdimStore::Dimensions(const struct zs_node *node, std::vector<std::shared
         const auto dimension = std::make_shared<ZSMdimDimension>(
             shared_from_this(), isNamed ? GroupName(groupOf(node, from)) : "",
             isNamed ? from.name : "dim" + std::to_string(d), from.type, from.direction, from.size, nullptr);
-        dimension->SetArray(Handle(node->path), static_cast<size_t>(d));
+        dimension->AddArray(Handle(node->path), static_cast<size_t>(d));
         Follow(dimension);
         dimensions.push_back(dimension);
     }

@@ -374,11 +374,21 @@ const OGRSpatialReference *ShardedZarrDataset::GetSpatialRef() const
     });
 }
 
+bool ShardedZarrDataset::MayKeepBeside()
+{
+    PamInitialize();
+    if (!IsUpdate() || (nPamFlags & (GPF_DISABLED | GPF_NOSAVE)) == 0) // of what is only read, GDAL keeps it for now
+        return true;
+    zsRefuse(CPLE_NotSupported, "%s: georeferencing of one dimension and control points of cells go into a side-car "
+             "file, which there cannot be here", zsShown(GetDescription()).c_str());
+    return false;
+}
+
 CPLErr ShardedZarrDataset::SetSpatialRef(const OGRSpatialReference *srs)
 {
     return zsGuard([&] {
-        if (!IsUpdate() || !georef.HasAxes())
-            return GDALPamDataset::SetSpatialRef(srs);
+        if (IsKeptBeside())
+            return MayKeepBeside() ? GDALPamDataset::SetSpatialRef(srs) : CE_Failure;
         if (GDALPamDataset::GetSpatialRef() != nullptr)
             GDALPamDataset::SetSpatialRef(nullptr);
         return georef.SetSrs(zsStoredSrs(srs, GetDescription()).get());
@@ -403,8 +413,8 @@ CPLErr ShardedZarrDataset::GetGeoTransform(ZS_GET_GEOTRANSFORM_ARG transform) ZS
 CPLErr ShardedZarrDataset::SetGeoTransform(ZS_SET_GEOTRANSFORM_ARG transform)
 {
     return zsGuard([&] {
-        if (!IsUpdate() || !georef.HasAxes())
-            return GDALPamDataset::SetGeoTransform(transform);
+        if (IsKeptBeside())
+            return MayKeepBeside() ? GDALPamDataset::SetGeoTransform(transform) : CE_Failure;
         DeleteGeoTransform();
         double numbers[6];
         for (int i = 0; i < 6; i++)
@@ -444,8 +454,8 @@ const GDAL_GCP *ShardedZarrDataset::GetGCPs()
 CPLErr ShardedZarrDataset::SetGCPs(int count, const GDAL_GCP *list, const OGRSpatialReference *srs)
 {
     return zsGuard([&] {
-        if (!IsUpdate() || !georef.HasAxes() || m_view.IsHealpix() || m_role.IsOverview() || m_role.isMask)
-            return GDALPamDataset::SetGCPs(count, list, srs);
+        if (IsKeptBeside() || m_view.IsHealpix() || m_role.IsOverview() || m_role.isMask)
+            return MayKeepBeside() ? GDALPamDataset::SetGCPs(count, list, srs) : CE_Failure;
         if (GDALPamDataset::GetGCPCount() > 0)
             GDALPamDataset::SetGCPs(0, nullptr, static_cast<const OGRSpatialReference *>(nullptr));
         return georef.SetGCPs(count, list, srs);

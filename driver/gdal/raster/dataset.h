@@ -40,6 +40,13 @@ class ShardedZarrDataset : public GDALPamDataset
     CPLErr MakeLaterOverviews();
     CPLErr Publish(bool hasLost);
     CPLErr CloseParts();
+    /* Whether georeferencing that is set goes into a side-car file: of what is only read, or has one dimension. */
+    bool IsKeptBeside()
+    {
+        return !IsUpdate() || !georef.HasAxes();
+    }
+    /* Whether it can be kept there; else CPLError is emitted. */
+    bool MayKeepBeside();
     bool WillMakeOverviews() const;
     void WarnOfOldOverviews();
     bool HasGCPs() const;

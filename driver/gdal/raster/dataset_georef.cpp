@@ -240,8 +240,9 @@ CPLErr ZSGeoreferencing::SetGCPs(int count, const GDAL_GCP *list, const OGRSpati
     if (count == 0)
         return CE_None;
     const bool hasTransform = Get().has_transform;
+    static const char *const anyOrder[] = {"IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES", nullptr};
     const auto *own = OGRSpatialReference::FromHandle(m_georef.srs);
-    const bool hasSrs = own != nullptr && (srs == nullptr || srs->IsSame(own) == 0);
+    const bool hasSrs = own != nullptr && (srs == nullptr || srs->IsSame(own, anyOrder) == 0);
     if (hasTransform || hasSrs)
         CPLError(CE_Warning, CPLE_AppDefined, "%s: the %s removed, because there are ground control points now",
                  zsShown(m_view.store->name).c_str(),
