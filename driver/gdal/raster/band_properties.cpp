@@ -504,7 +504,8 @@ CPLErr ShardedZarrRasterBand::SetColorInterpretation(GDALColorInterp interpretat
 CPLErr ShardedZarrRasterBand::SetColorTable(GDALColorTable *table)
 {
     if (table != nullptr && table->GetPaletteInterpretation() != GPI_RGB)
-        return zsRefuse(CPLE_NotSupported, "%s: expected a colour table of RGB", zsShown(poDS->GetDescription()).c_str());
+        return zsRefuse(CPLE_NotSupported, "%s: expected a colour table of RGB",
+                        zsShown(poDS->GetDescription()).c_str());
     const auto inStore = [&](struct zs_band_properties &properties)
     {
         const bool wasPalette = GetColorInterpretation() == GCI_PaletteIndex;
