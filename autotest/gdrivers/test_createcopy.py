@@ -120,15 +120,9 @@ def with_epoch(dataset):
     dataset.SetSpatialRef(srs)
 
 
-def grey_table():
-    table = gdal.ColorTable(gdal.GPI_Gray)
-    table.SetColorEntry(0, (10, 0, 0, 0))
-    return table
-
-
 LOSSES = {"scale or offset that is not finite": lambda dataset: dataset.GetRasterBand(1).SetScale(float("nan")),
           "geotransform that cannot be inverted": lambda dataset: dataset.SetGeoTransform((1, 0, 0, 2, 0, 0)),
-          "colour table that is not of RGB": lambda dataset: dataset.GetRasterBand(1).SetColorTable(grey_table()),
+          "colour table that is not of RGB": lambda dataset: dataset.GetRasterBand(1).SetColorTable(gdal.ColorTable(gdal.GPI_Gray)),
           "colour table without entries": lambda dataset: dataset.GetRasterBand(1).SetColorTable(gdal.ColorTable()),
           **({"PIXELTYPE=SIGNEDBYTE": lambda dataset: dataset.GetRasterBand(1).SetMetadataItem("PIXELTYPE", "SIGNEDBYTE", "IMAGE_STRUCTURE")}
              if GDAL < 3070000 else {}),
