@@ -50,7 +50,6 @@ ZS_CHECKED_ENUM zs_status {
     ZS_UNSUPPORTED, /* metadata in order, but of a kind this build does not handle */
     ZS_ARGUMENT,    /* the caller asked for something that is not there or not possible */
     ZS_NO_MEMORY,
-    ZS_CANCELLED,   /* the caller's callback asked to stop */
     ZS_CONFLICT,    /* another writer replaced what was to be replaced; nothing was written */
     ZS_NO_SPACE     /* as ZS_IO, for a disk, a quota or a limit of the file's size that is full */
 };

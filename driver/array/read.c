@@ -320,6 +320,11 @@ static size_t bytes_to_keep(const struct zs_plan *plan)
     return (size_t)(share < EXTENT_BYTES ? 0 : zs_min_u64(size, share - EXTENT_BYTES));
 }
 
+static bool fit_half_of_cache(const struct zs_array *array, uint64_t chunks)
+{
+    return chunks <= zs_cache_budget(array->chunks) / 2 / (array->innermost->decoded_size + WHOLE_BYTES);
+}
+
 static enum zs_status run_planned(struct zs_plan *plan, struct zs_error *err)
 {
     const bool is_small = window_bytes(plan->array, plan->windows, plan->window_count) < INLINE_BYTES;
@@ -331,9 +336,7 @@ static enum zs_status run_planned(struct zs_plan *plan, struct zs_error *err)
     ZS_TRY(zs_plan_locations(plan, err));
     ZS_TRY(zs_plan_blocks(plan, err));
     ZS_TRY(zs_plan_tasks(plan, err));
-    const uint64_t size = plan->array->innermost->decoded_size;
-    if (plan->is_prefetch && plan->has_whole &&
-        plan->chunk_count > zs_cache_budget(plan->array->chunks) / 2 / (size + WHOLE_BYTES))
+    if (plan->is_prefetch && plan->has_whole && !fit_half_of_cache(plan->array, plan->chunk_count))
         return ZS_OK; /* chunks that could have blocks, and have none */
     plan->keep = bytes_to_keep(plan);
     const int threads = is_small && plan->decode_count == 0 ? 1
@@ -374,11 +377,11 @@ enum zs_status zs_array_prefetch(struct zs_array *array, const struct zs_window 
     zs_array_lock(array, true);
     /* More than half of the cache would be evicted before it is used. Of large chunks that have blocks those that hold
      * the windows may be enough. */
-    const uint64_t room = zs_cache_budget(array->chunks) / 2, size = array->innermost->decoded_size;
     const uint64_t chunks = zs_count_chunks(array, windows, n);
-    const bool fits = zs_chunk_has_blocks(array->innermost) && size >= array->block_threshold
-                          ? window_bytes(array, windows, n) <= room
-                          : chunks <= room / (size + WHOLE_BYTES);
+    const bool have_blocks =
+        zs_chunk_has_blocks(array->innermost) && array->innermost->decoded_size >= array->block_threshold;
+    const bool fits = have_blocks ? window_bytes(array, windows, n) <= zs_cache_budget(array->chunks) / 2
+                                  : fit_half_of_cache(array, chunks);
     enum zs_status status = ZS_OK;
     if (zs_pending_is_empty(array) && /* pending chunks are looked up one by one anyway */
         fits && chunks > 1 && chunks <= array->plan_overlaps)

@@ -16,8 +16,7 @@
  * metadata are of another kind than is read here is none. */
 static bool is_failure(enum zs_status status)
 {
-    return status == ZS_IO || status == ZS_NO_SPACE || status == ZS_CORRUPT || status == ZS_NO_MEMORY ||
-           status == ZS_CANCELLED;
+    return status == ZS_IO || status == ZS_NO_SPACE || status == ZS_CORRUPT || status == ZS_NO_MEMORY;
 }
 
 /* The array named as the dimension, readable or not. Looks above its group where that costs nothing, and for overviews,

@@ -39,7 +39,7 @@ struct zs_georef {
 
 /* Reads what is known of the array `node`; what is absent, malformed, or contradicts the array's shape, is left out
  * without an error. Fails only when a coordinate variable exists and reading it failed (ZS_IO, ZS_CORRUPT,
- * ZS_NO_MEMORY, ZS_CANCELLED). With axes.y < 0 only the CRS is looked for. */
+ * ZS_NO_MEMORY). With axes.y < 0 only the CRS is looked for. */
 enum zs_status zs_georef_read(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                               struct zs_georef *georef, struct zs_error *err);
 void zs_georef_clear(struct zs_georef *georef);
@@ -74,7 +74,7 @@ struct zs_gcps {
 
 /* Reads those of a raster; points that are not finite are left out. None (count 0, no list) where nothing declares any,
  * or that is odd. gcps->list is freed with free(). Fails only where an array is there and reading it fails (ZS_IO,
- * ZS_NO_MEMORY, ZS_CANCELLED). */
+ * ZS_NO_MEMORY). */
 enum zs_status zs_gcps_read(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_gcps *gcps,
                             struct zs_error *err);
 

@@ -58,7 +58,7 @@ const struct zs_node *zs_coordinate_find(struct zs_hierarchy *hierarchy, const s
 
 /* Elements [first, first + count) of the coordinate variable of dimension `dim` where that is an array of text
  * (array/array.h), freed with zs_strings_free(). *texts is NULL when there is no such variable, when it is of
- * a kind that is not read, and when none of its chunks is there. ZS_IO, ZS_CORRUPT, ZS_NO_MEMORY, ZS_CANCELLED are
+ * a kind that is not read, and when none of its chunks is there. ZS_IO, ZS_CORRUPT, ZS_NO_MEMORY are
  * handed on. */
 enum zs_status zs_coordinate_texts(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, uint64_t first,
                                    uint64_t count, char ***texts, struct zs_error *err);
@@ -81,7 +81,7 @@ struct zs_coordinates {
     unsigned char missing[ZS_MAX_ITEM_SIZE];
 };
 
-/* Reads the window [start, start + count) of a variable of any rank. ZS_IO, ZS_CORRUPT, ZS_NO_MEMORY, ZS_CANCELLED are
+/* Reads the window [start, start + count) of a variable of any rank. ZS_IO, ZS_CORRUPT, ZS_NO_MEMORY are
  * handed on; there is nothing to be cleared then. */
 enum zs_status zs_coordinates_read(struct zs_hierarchy *hierarchy, const struct zs_node *variable,
                                    const uint64_t *start, const uint64_t *count, struct zs_coordinates *out,

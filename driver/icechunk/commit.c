@@ -303,7 +303,7 @@ static enum zs_status find_named(struct history *h, enum word what, const char *
         return find_listed(h, what, name, id, err);
     if (what == SNAPSHOT) {
         struct zs_cache_entry *entry = NULL; /* cached for opening it */
-        ZS_TRY(zs_icechunk_is_id(name) ? zs_icechunk_file_get(h->files, ZS_ICECHUNK_SNAPSHOT, name, &entry, err)
+        ZS_TRY(zs_icechunk_is_id(name) ? zs_icechunk_file_find(h->files, ZS_ICECHUNK_SNAPSHOT, name, &entry, err)
                                        : ZS_NOT_FOUND);
         zs_icechunk_file_release(entry);
         memcpy(id, name, ZS_ICECHUNK_ID_TEXT);
@@ -370,9 +370,7 @@ static enum zs_status read_commit(struct history *h, const char *id, struct snap
         zs_icechunk_id_print(before.id, parent);
         return ZS_OK;
     }
-    const enum zs_status found = zs_icechunk_file_get(h->files, ZS_ICECHUNK_SNAPSHOT, id, &entry, err);
-    if (found != ZS_OK)
-        return found == ZS_NOT_FOUND ? ZS_CORRUPT : found;
+    ZS_TRY(zs_icechunk_file_get(h->files, ZS_ICECHUNK_SNAPSHOT, id, &entry, err));
     const struct zs_flat_table root = zs_flat_root(&zs_icechunk_file_of(entry)->flat);
     const enum zs_status status = ZS_FLAT_READ(&root, file_fields, commit, err);
     if (status == ZS_OK && commit->parent_id != NULL)

@@ -149,8 +149,8 @@ static enum zs_status check_id(const struct zs_icechunk_file *file, const char *
     return strcmp(found, id) == 0 ? ZS_OK : zs_fail(err, ZS_CORRUPT, "expected the id %s, found %s", id, found);
 }
 
-enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
-                                    struct zs_cache_entry **entry, struct zs_error *err)
+enum zs_status zs_icechunk_file_find(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
+                                     struct zs_cache_entry **entry, struct zs_error *err)
 {
     char key[48];
     (void)snprintf(key, sizeof key, "%s/%s", type == ZS_ICECHUNK_SNAPSHOT ? "snapshots" : "manifests", id);
@@ -177,6 +177,13 @@ enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum 
     zs_cache_abandon(cache, name);
     zs_icechunk_file_free(file);
     return status != ZS_OK ? status : zs_fail_memory(err);
+}
+
+enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
+                                    struct zs_cache_entry **entry, struct zs_error *err)
+{
+    const enum zs_status status = zs_icechunk_file_find(files, type, id, entry, err);
+    return status == ZS_NOT_FOUND ? ZS_CORRUPT : status;
 }
 
 const struct zs_icechunk_file *zs_icechunk_file_of(const struct zs_cache_entry *entry)

@@ -82,6 +82,9 @@ void zs_icechunk_file_free(void *file); /* NULL is allowed */
 
 /* Gets a snapshot or manifest by its id, which the file must have too. It is pinned in the process's cache: release it
  * with zs_icechunk_file_release(). ZS_NOT_FOUND where there is none. */
+enum zs_status zs_icechunk_file_find(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
+                                     struct zs_cache_entry **entry, struct zs_error *err);
+/* Like zs_icechunk_file_find(), for an id that a file refers to: its absence is ZS_CORRUPT. */
 enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
                                     struct zs_cache_entry **entry, struct zs_error *err);
 const struct zs_icechunk_file *zs_icechunk_file_of(const struct zs_cache_entry *entry);

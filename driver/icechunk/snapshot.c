@@ -99,9 +99,7 @@ enum zs_status zs_icechunk_snapshot_open(const struct zs_icechunk_files *files, 
     *snapshot = (struct zs_icechunk_snapshot){0};
     if (id[0] == '\0')
         return ZS_OK;
-    const enum zs_status found = zs_icechunk_file_get(files, ZS_ICECHUNK_SNAPSHOT, id, &snapshot->file, err);
-    if (found != ZS_OK)
-        return found == ZS_NOT_FOUND ? ZS_CORRUPT : found;
+    ZS_TRY(zs_icechunk_file_get(files, ZS_ICECHUNK_SNAPSHOT, id, &snapshot->file, err));
     const enum zs_status status = read_snapshot(snapshot, err);
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s/snapshots/%s", files->store->root, id);
 }

@@ -81,9 +81,7 @@ static enum zs_status get_manifest(struct ice_store *s, const unsigned char *id,
 {
     char text[ZS_ICECHUNK_ID_TEXT];
     zs_icechunk_id_print(id, text);
-    const enum zs_status status = zs_icechunk_file_get(&s->files, ZS_ICECHUNK_MANIFEST, text, entry, err);
-    if (status != ZS_OK)
-        return status == ZS_NOT_FOUND ? ZS_CORRUPT : status;
+    ZS_TRY(zs_icechunk_file_get(&s->files, ZS_ICECHUNK_MANIFEST, text, entry, err));
     struct zs_cache_entry *before = NULL;
     (void)pthread_mutex_lock(&s->lock);
     if (s->last != *entry) {

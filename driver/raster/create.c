@@ -265,7 +265,7 @@ static enum zs_status set_up(struct zs_raster *r, const struct zs_array_options 
     return r->spec->mask != NULL ? add_mask(r, options, err) : ZS_OK;
 }
 
-/* ---- Claiming the group ---- */
+/* ---- Room in a store that is there ---- */
 
 /* In the store, whatever consolidated metadata list. */
 static enum zs_status check_absent(struct zs_hierarchy *hierarchy, const char *group, struct zs_error *err)
@@ -290,7 +290,7 @@ static enum zs_status check_root_is_group(struct zs_hierarchy *hierarchy, struct
     return ZS_OK;
 }
 
-enum zs_status zs_raster_claim(struct zs_hierarchy *hierarchy, const char *group, struct zs_error *err)
+enum zs_status zs_raster_make_room(struct zs_hierarchy *hierarchy, const char *group, struct zs_error *err)
 {
     ZS_TRY(zs_hierarchy_check_writable(hierarchy, err));
     ZS_TRY(check_root_is_group(hierarchy, err));

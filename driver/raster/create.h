@@ -84,11 +84,11 @@ static inline struct zs_axes zs_raster_axes(const struct zs_raster_spec *spec)
 
 struct zs_raster;
 
-/* Claims the group at `group` (not "") of an existing store for a new raster. ZS_ARGUMENT when an array or group is
+/* Makes room for a new raster at `group` (not "") of an existing store. ZS_ARGUMENT when an array or group is
  * there, whether or not consolidated metadata (which may be older) list it, and where the root is an array. Removes
  * what a killed writer left there. */
-enum zs_status zs_raster_claim(struct zs_hierarchy *hierarchy, const char *group, struct zs_error *err);
-/* Removes what was made in the claimed group through `hierarchy`. */
+enum zs_status zs_raster_make_room(struct zs_hierarchy *hierarchy, const char *group, struct zs_error *err);
+/* Removes what was made in that group through `hierarchy`. */
 enum zs_status zs_raster_take_back(const struct zs_hierarchy *hierarchy, struct zs_store *store, const char *group,
                                    struct zs_error *err);
 

@@ -360,26 +360,24 @@ static enum zs_status write_raster(struct zs_hierarchy *h, struct raster *r, str
 }
 
 enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *const *nodes, const struct zs_axes *axes,
-                                 size_t count, const struct zs_georef *georef, bool *is_aside, struct zs_error *err)
+                                 size_t count, const struct zs_georef *now, const struct zs_georef *georef,
+                                 bool *is_aside, struct zs_error *err)
 {
     struct raster r = {.has_own = true};
-    struct zs_georef now = {0}, set = *georef;
+    struct zs_georef set = *georef;
     *is_aside = false;
     enum zs_status status = find_raster(h, nodes, axes, count, &r, err);
-    if (status == ZS_OK)
-        status = zs_georef_read(h, nodes[0], axes[0], &now, err);
     if (status == ZS_OK) {
         if (!zs_georef_has_registration(h, nodes[0], axes[0], set.has_transform))
-            set.pixel_is_point = now.pixel_is_point;
+            set.pixel_is_point = now->pixel_is_point;
         struct zs_georef_out wanted = zs_georef_out_make(nodes[0], axes[0], &set);
-        wanted.keeps_transform = is_same_transform(&wanted, &now);
-        wanted.keeps_srs = zs_crs_is_same(set.srs, now.srs);
+        wanted.keeps_transform = is_same_transform(&wanted, now);
+        wanted.keeps_srs = zs_crs_is_same(set.srs, now->srs);
         if (!wanted.keeps_transform || !wanted.keeps_srs)
             status = write_raster(h, &r, &wanted, is_aside, err);
     }
     if (status == ZS_OK && !zs_hierarchy_is_new(h)) /* uploads that fail are failures of this edit */
         status = zs_store_wait_commits(zs_hierarchy_store(h), err);
-    zs_georef_clear(&now);
     clear_raster(&r);
     return status;
 }

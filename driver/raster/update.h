@@ -1,6 +1,6 @@
 /* raster/update.h: changes georeferencing and band properties of arrays in a store, which any writer may have made.
  *
- *   zs_update_georefs(h, &node, &axes, 1, &geo, &is_aside, &err);   in memory, and coordinates in the store
+ *   zs_update_georefs(h, &node, &axes, 1, &now, &geo, &is_aside, &err);   in memory, and coordinates in the store
  *   zs_update_bands(h, node, axes, bands, count, ZS_BAND_NODATA, &err);
  *   zs_hierarchy_flush(h, &err);                                    zarr.json of all that changed
  *
@@ -15,8 +15,8 @@
 #include "zarr/document.h"
 
 /* Sets the georeferencing of a raster: `count` arrays of one grid, with their mask and overviews; what is absent is
- * removed. Writes nothing where they are read so. `pixel_is_point` counts where `spatial:` has it
- * (zs_georef_has_registration()).
+ * removed. `now` is what zs_georef_read() gives for the first of them. Writes nothing where that is the same.
+ * `pixel_is_point` counts where `spatial:` has it (zs_georef_has_registration()).
  *
  * A raster has its own variables when its coordinate variables of X and Y and its grid mapping lie in its group, and no
  * other array has their dimensions or names it, nor is another picture in that group. It is written anew in each
@@ -28,7 +28,8 @@
  * readers of CF alone still see. ZS_UNSUPPORTED where the array would not be read so: what is around cannot be
  * unset. */
 enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *const *nodes, const struct zs_axes *axes,
-                                 size_t count, const struct zs_georef *georef, bool *is_aside, struct zs_error *err);
+                                 size_t count, const struct zs_georef *now, const struct zs_georef *georef,
+                                 bool *is_aside, struct zs_error *err);
 
 /* Sets the fill value itself (NULL: as it is), together with `_FillValue`, and the filter of blosc (NULL: as it is), of
  * an array that has no chunks yet. The array's node is replaced by *replacement, in the store at once; arrays opened

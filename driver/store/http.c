@@ -48,7 +48,6 @@ struct answer {
     bool is_etag;                 /* the tag is one */
     const char *generation;       /* a number: x-goog-generation, else "" */
     char found[400];              /* for messages */
-    bool has_reason;              /* found[] has the server's reason for its refusal */
     bool lacks_bucket;            /* ... that there is no such bucket, which is not an absent object */
     /* ZS_HTTP_FAILED: a kept connection was reset and curl repeated the request by itself; GDAL's client found curl's
      * message of the first attempt and ignored the status of the second. It is made once more. */
@@ -263,9 +262,8 @@ static void add_reason(struct answer *a)
 {
     char *code = xml_text(a->bytes, "Code"), *message = xml_text(a->bytes, "Message");
     const size_t used = strlen(a->found);
-    a->has_reason = code != NULL;
     a->lacks_bucket = code != NULL && strcmp(code, "NoSuchBucket") == 0;
-    if (a->has_reason)
+    if (code != NULL)
         snprintf(a->found + used, sizeof a->found - used, " (%.64s%s%.200s)", code, message != NULL ? ": " : "",
                  message != NULL ? message : "");
     free(code);

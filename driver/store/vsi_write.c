@@ -356,7 +356,7 @@ static enum zs_status check_arrived(struct zs_writer *writer, struct zs_error *e
 
 /* Finds what the failure of a commit means by what is under its key now: nothing where another writer wrote this very
  * object or its answer was lost, ZS_CONFLICT where it is not what was expected. *is_unchanged: the store is as it was,
- * or cannot be read; else another object is there, of whomever it is. */
+ * or cannot be read; else another writer's object, or ours, is there. */
 static enum zs_status judge(struct zs_writer *writer, enum zs_status failure, bool *is_unchanged, struct zs_error *err)
 {
     const char *expected = writer->expected, *root = writer->reader->root;

@@ -73,7 +73,8 @@ static enum zs_status unlist(struct zs_store *store, const char *group, zs_json 
     return status;
 }
 
-/* The same of all groups above a path. *root: the root's document as it was, NULL where it lists nothing. */
+/* Removes the consolidated metadata of all groups above a path. *root: the root's former document; NULL where it has
+ * none. */
 static enum zs_status unlist_above(struct zs_store *store, const char *path, zs_json **root, struct zs_error *err)
 {
     enum zs_status status = ZS_OK;

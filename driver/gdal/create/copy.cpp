@@ -77,12 +77,16 @@ ZSCopyStep zsCopyStep(const ZSCopySource &source, const struct zs_raster_spec &s
     { return source.item * bands * rows * columns; };
 
     // The least: a chunk, or those that hold a block of the source where GDAL's cache would not keep it for the next.
-    ZSCopyStep step = {1, down, across, 0};
+    ZSCopyStep step = {1, down, across, 0, false};
     const uint64_t together = std::max<uint64_t>(1, COPY_BYTES / 2 / bytesOf(1, down, across));
     step.bands = bandsOfStep(spec, source.isPixelInterleaved ? std::min(together, source.bands) : 1, source.bands,
                              step.run);
-    const uint64_t rowsOfBlocks = std::min(std::max(source.blockRows, down), source.height);
-    if (bytesOf(step.bands, rowsOfBlocks, source.width) > source.cacheBytes / 2)
+    const auto isEvicted = [&] // before the next row of steps
+    {
+        const uint64_t rows = std::min(std::max(source.blockRows, step.rows), source.height);
+        return bytesOf(step.bands, rows, source.width) > source.cacheBytes / 2;
+    };
+    if (isEvicted())
     {
         step.columns =
             coverBlock(source.blockColumns, across, source.width, COPY_BYTES / bytesOf(step.bands, down, 1));
@@ -115,6 +119,8 @@ ZSCopyStep zsCopyStep(const ZSCopySource &source, const struct zs_raster_spec &s
         step.bands = more;
         step.run = run;
     }
+    const bool isCut = source.blockRows > step.rows || (source.blockRows > 1 && source.blockColumns > step.columns);
+    step.isDivided = isCut && !source.isPixelInterleaved && isEvicted();
     return step;
 }
 
@@ -363,10 +369,7 @@ bool PixelCopy::Run(const struct zs_raster_spec &spec, int threads, const std::s
     m_fitsTwice = 2 * item * step.bands * step.rows * step.columns <= COPY_BYTES;
     if (m_levels != nullptr)
         m_levels->Reserve(static_cast<int>(step.bands), rows, static_cast<int>(spec.chunk[spec.axis_count]));
-    // It lies in several steps, which would decode it each.
-    const bool isDivided = source.blockRows > step.rows || (source.blockRows > 1 && source.blockColumns > step.columns);
-    if (isDivided && !source.isPixelInterleaved &&
-        item * step.bands * std::max(source.blockRows, step.rows) * source.width > source.cacheBytes / 2)
+    if (step.isDivided)
         m_scratch.Open(folder);
     const double map = static_cast<double>(width) * height;
     m_total = bands * map * (m_scratch.IsOpen() ? 2 : 1);

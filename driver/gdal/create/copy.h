@@ -30,6 +30,7 @@ struct ZSCopyStep
 {
     uint64_t bands, rows, columns;
     uint64_t run; /* bands that follow each other in a box of the array: a step ends where they do */
+    bool isDivided; /* a block of the source lies in several steps, and GDAL's cache does not hold it until the last */
 };
 
 /* Chooses it: a chunk, of all bands that lie together in the source or in a chunk; or as many as hold a block of the
@@ -42,10 +43,10 @@ struct ZSCopyStep
 ZSCopyStep zsCopyStep(const ZSCopySource &source, const struct zs_raster_spec &spec, int threads);
 
 /* Copies all bands of a source, read as `type`, into the raster: one step is read while the one before is encoded and
- * written. Where a block of the source lies in several steps and GDAL's cache does not hold it until the last, bands go
- * whole into a scratch file in `folder` (on a local disk, else in that of temporary files). It is as large as the bands
- * of a step, and has no name. `levels` (null: none) gets all pixels, too. Progress goes from 0 to 1. False, with a
- * CPLError, on failure or when the user cancels. */
+ * written. Where blocks of the source are divided among steps, bands go whole into a scratch file in `folder` (on a
+ * local disk, else in that of temporary files). It is as large as the bands of a step, and has no name. `levels` (null:
+ * none) gets all pixels, too. Progress goes from 0 to 1. False, with a CPLError, on failure or when the user
+ * cancels. */
 bool zsCopyPixels(GDALDataset &source, GDALDataType type, const struct zs_raster &raster,
                   const struct zs_raster_spec &spec, int threads, const std::string &folder, ZSCopiedLevels *levels,
                   GDALProgressFunc progress, void *progressData);

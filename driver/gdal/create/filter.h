@@ -14,13 +14,13 @@ extern "C"
 #include "raster/pixels.h"
 }
 
-/* A window in the middle of an array, at the corner of a block: the last elements of a chunk in C order, about as many
- * as a block of blosc has. Shapes in elements, slowest dimension first. */
+/* A window near the middle of an array, at the corner of a block: as long as a chunk in the fastest dimensions, of
+ * about as many elements as a block of blosc has. Shapes in elements, slowest dimension first. */
 struct ZSSample
 {
     std::vector<uint64_t> start, size;
 
-    /* `block`: of what is read; a length is 1 where it is not known. */
+    /* `block`: lengths of the blocks that are read together; 1 where a length is not known. */
     ZSSample(const std::vector<uint64_t> &shape, const std::vector<uint64_t> &block, const uint64_t *chunk,
              size_t item);
 };

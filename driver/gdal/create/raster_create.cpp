@@ -365,14 +365,14 @@ static std::set<std::string> dimensionsOfRoot(struct zs_hierarchy *hierarchy)
     return names;
 }
 
-/* Opens a store that is appended to, and claims the group there, of which there must be nothing. */
+/* Opens a store that is appended to, and makes room for the group, of which there must be nothing. */
 enum zs_status NewRaster::Claim(struct zs_error *err)
 {
     ZSStore &store = *m_new->store;
     const char *group = m_new->group.c_str();
     ZS_TRY(zs_hierarchy_recover(store.store, err));
     ZS_TRY(zs_hierarchy_open(store.store, true, &store.hierarchy, err));
-    ZS_TRY(zs_raster_claim(store.hierarchy, group, err));
+    ZS_TRY(zs_raster_make_room(store.hierarchy, group, err));
     m_new->isClaimed = true;
     if (m_options.dim_names.empty())
     {
@@ -399,7 +399,7 @@ bool NewRaster::Make()
     if (status == ZS_OK)
     {
         zs_hierarchy_defer(store.hierarchy, true);
-        zs_store_overlap(store.store); // not before the claim is there for others to see
+        zs_store_overlap(store.store);
         status = zs_raster_create(store.hierarchy, m_new->group.c_str(), &m_spec, &arrayOptions, &raster, &err);
         m_raster.reset(raster);
     }

@@ -65,7 +65,7 @@ class ZSTarget
  * is; the target is gone then. False (CPLError emitted) on failure: the target stays unless it was committed. */
 bool zsPublishTarget(std::unique_ptr<ZSTarget> &target, struct zs_store *store);
 
-/* A new raster until it is published: a store of its own, or a claimed group of an existing store. The metadata wait in
+/* A new raster until it is published: a store of its own, or a new group of an existing store. The metadata wait in
  * the hierarchy, which is deferred. What was not published goes with this object: close the arrays of the store
  * before. */
 class ZSNewStore

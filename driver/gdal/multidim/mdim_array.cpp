@@ -685,13 +685,13 @@ bool ZSMdimArray::ChangeSpatialRef(OGRSpatialReference *srs)
         ZS_TRY(zs_axes_find(hierarchy, node, nullptr, nullptr, &axes, err));
         if (axes.y < 0)
             return zs_fail(err, ZS_ARGUMENT, "array /%s: a CRS is for arrays with X and Y", node->path);
-        struct zs_georef georef;
+        struct zs_georef now;
         bool isAside;
-        ZS_TRY(zs_georef_read(hierarchy, node, axes, &georef, err));
-        const ZSOwned<struct zs_georef> cleared(&georef, zs_georef_clear);
-        struct zs_georef wanted = georef;
+        ZS_TRY(zs_georef_read(hierarchy, node, axes, &now, err));
+        const ZSOwned<struct zs_georef> cleared(&now, zs_georef_clear);
+        struct zs_georef wanted = now;
         wanted.srs = handle;
-        return zs_update_georefs(hierarchy, &node, &axes, 1, &wanted, &isAside, err);
+        return zs_update_georefs(hierarchy, &node, &axes, 1, &now, &wanted, &isAside, err);
     });
 }
 

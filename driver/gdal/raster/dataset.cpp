@@ -379,9 +379,8 @@ bool ShardedZarrDataset::MayKeepBeside()
     PamInitialize();
     if (!IsUpdate() || (nPamFlags & (GPF_DISABLED | GPF_NOSAVE)) == 0) // of what is only read, GDAL keeps it for now
         return true;
-    zsRefuse(CPLE_NotSupported, "%s: georeferencing of one dimension and control points of cells go into a side-car "
-             "file, which there cannot be here", zsShown(GetDescription()).c_str());
-    return false;
+    return zsRefuse(CPLE_NotSupported, "%s: this georeferencing goes into a side-car file, and there can be none here",
+                    zsShown(GetDescription()).c_str());
 }
 
 CPLErr ShardedZarrDataset::SetSpatialRef(const OGRSpatialReference *srs)

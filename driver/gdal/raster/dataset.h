@@ -40,7 +40,7 @@ class ShardedZarrDataset : public GDALPamDataset
     CPLErr MakeLaterOverviews();
     CPLErr Publish(bool hasLost);
     CPLErr CloseParts();
-    /* Whether georeferencing that is set goes into a side-car file: of what is only read, or has one dimension. */
+    /* Whether georeferencing goes into a side-car file: the store is only read, or the array has one dimension. */
     bool IsKeptBeside()
     {
         return !IsUpdate() || !georef.HasAxes();

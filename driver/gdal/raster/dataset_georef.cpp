@@ -185,7 +185,8 @@ enum zs_status ZSGeoreferencing::Flush(struct zs_error *err)
     std::vector<struct zs_axes> axes;
     bool isAside;
     m_view.ListArrays(nodes, axes);
-    ZS_TRY(zs_update_georefs(m_view.store->hierarchy, nodes.data(), axes.data(), nodes.size(), &wanted, &isAside, err));
+    ZS_TRY(zs_update_georefs(m_view.store->hierarchy, nodes.data(), axes.data(), nodes.size(), &now, &wanted,
+                             &isAside, err));
     if (isAside)
         CPLError(CE_Warning, CPLE_AppDefined,
                  "%s: other arrays use the coordinates or the grid mapping of /%s, which stay: its new "

@@ -148,7 +148,7 @@ static bool hasDimension(const ZSArray &array, const std::string &name)
 }
 
 /* Whether two arrays of a group have the same dimensions, by name and size: the same coordinates then. */
-static bool haveSameDimensions(const struct zs_node *a, const struct zs_node *b)
+static bool haveSameShape(const struct zs_node *a, const struct zs_node *b)
 {
     bool same = a->array->ndim == b->array->ndim;
     for (int d = 0; same && d < a->array->ndim; d++)
@@ -173,7 +173,7 @@ static bool selectOfEach(const ZSStore &store, const ZSConnection &connection, Z
     for (auto &source : sources)
     {
         const ZSBandSource *like = std::exchange(before, &source);
-        if (like != nullptr && haveSameDimensions(like->array->node, source.array->node))
+        if (like != nullptr && haveSameShape(like->array->node, source.array->node))
         {
             source.selections = like->selections; // coordinates are read once
             continue;
