@@ -10,7 +10,7 @@ from osgeo import gdal
 import oracle
 from stores import array_meta, counting, group_meta, sharding, write_coordinate
 from support import GDAL, error_of, need, open_array, open_ours, read_all, run_peer
-from writing import UTM, check_consolidated, copy, document, driver, pairs, source
+from writing import UTM, check_consolidated, copy, document, driver, source
 
 TIME = {"units": "hours since 2024-05-01 00:00:00", "calendar": "proleptic_gregorian", "standard_name": "time", "axis": "T"}
 LEVEL = {"units": "hPa", "positive": "down", "long_name": "pressure level"}
@@ -61,7 +61,7 @@ def dimensions(path, array):
 def leftovers(path, array):
     """What of the metadata that speak of axes is still there."""
     text = json.dumps(document(path, array)["attributes"])
-    return [word for word in ("NETCDF_DIM", "DIM_", "GRIB_VALID_TIME", "time#", "level#", "2024-05-01T") if word in text]
+    return [word for word in ("NETCDF_DIM", "DIM_", "time#", "level#", "2024-05-01T") if word in text]
 
 
 def stacked(items, shape=SIZE, **metadata):
@@ -195,50 +195,6 @@ def test_appended_array_has_names_of_its_own_for_dimensions_of_the_root(tmp_path
         driver().CreateCopy(str(tmp_path / "a.zarr"), dataset, options=["APPEND_SUBDATASET=YES", "ARRAY_NAME=" + name, "OVERVIEWS=NONE"] + options)
         assert list(dimensions(tmp_path / "a.zarr", name + "/" + name)) == names
         assert oracle.read(str(tmp_path / "a.zarr" / name / names[0]))[1].tolist() == [0, 12]
-
-
-# ------------------------------------------------------------------------------------------------------------- GRIB
-
-def grib(path, *fields):
-    """A GRIB file of one message per field, {item: text} in the terms of GDAL's GRIB writer."""
-    need("GDAL's GRIB driver", gdal.GetDriverByName("GRIB"))
-    messages = b""
-    for number, options in enumerate(fields):
-        dataset = source(np.full(SIZE, number, "float32"), (10, 1, 0, 50, 0, -1), "EPSG:4326")
-        gdal.GetDriverByName("GRIB").CreateCopy(str(path) + ".one", dataset, options=pairs(options))
-        with open(str(path) + ".one", "rb") as file:
-            messages += file.read()
-    with open(str(path), "wb") as file:
-        file.write(messages)
-    return gdal.Open(str(path))
-
-
-def field(hours=0, level=85000, parameter=0, day="2024-05-01"):
-    """Temperature (parameter 0) or another quantity on an isobaric surface, so many hours after the start of a day."""
-    numbers = [0, parameter, 2, 0, 0, 0, 0, 1, hours, 100, 0, level, 255, 0, 0]
-    return {"IDS": "CENTER=98(ECMWF) SUBCENTER=0 MASTER_TABLE=24 LOCAL_TABLE=0 SIGNF_REF_TIME=1 REF_TIME=%sT00:00:00Z PROD_STATUS=0 TYPE=1" % day,
-            "DISCIPLINE": "0", "PDS_PDTN": "0", "PDS_TEMPLATE_NUMBERS": " ".join(
-                str(b) for n, size in zip(numbers, (1, 1, 1, 1, 1, 2, 1, 1, 4, 1, 1, 4, 1, 1, 4)) for b in int(n).to_bytes(size, "big"))}
-
-
-def test_times_of_grib_become_a_dimension(tmp_path):
-    dataset = grib(tmp_path / "a.grib2", field(0), field(6), field(30))
-    made = copy(tmp_path / "c.zarr", dataset)
-    values, attributes = axis(tmp_path / "c.zarr", "time")
-    assert values == [1714521600 + 3600 * h for h in (0, 6, 30)]
-    assert attributes["units"] == "seconds since 1970-01-01" and attributes["standard_name"] == "time"
-    assert made.GetRasterBand(3).GetMetadataItem("DIM_time_VALUE") == "2024-05-02T06:00:00"
-    left = made.GetRasterBand(3).GetMetadata()
-    assert left["GRIB_ELEMENT"] == "TMP" and "GRIB_VALID_TIME" not in left
-    np.testing.assert_array_equal(read_all(made), read_all(dataset))
-
-
-@pytest.mark.parametrize("fields", [(field(0), field(0, parameter=4)), (field(0), field(6, 50000)), (field(0), field(0)),
-                                    (field(0), field(6), field(6, 50000))], ids=["elements", "both", "twice", "ragged"])
-def test_grib_fields_that_differ_in_more_are_counted(tmp_path, fields):
-    made = copy(tmp_path / "c.zarr", grib(tmp_path / "a.grib2", *fields))
-    assert_counted(tmp_path / "c.zarr", "c", len(fields))
-    assert made.GetRasterBand(1).GetMetadataItem("GRIB_VALID_TIME") is not None
 
 
 # --------------------------------------------------------------------------------------------------------- GDAL's Zarr driver

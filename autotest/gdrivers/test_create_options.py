@@ -292,7 +292,7 @@ WRONG = [("CHUNK_SHAPE", "0", "positive"), ("CHUNK_SHAPE", "-4", "positive"), ("
          ("ARRAY_NAME", "x", "name"), ("ARRAY_NAME", "spatial_ref", "name"), ("ARRAY_NAME", "ovr_2x", "name"),
          ("SINGLE_ARRAY", "perhaps", "YES"), ("INTERLEAVE", "TILE", "PIXEL"), ("BLOCKXSIZE", "0", "from 1"), ("BLOCKYSIZE", "big", "from 1"), ("TILED", "perhaps", "YES"), ("APPEND_SUBDATASET", "perhaps", "YES"),
          ("GEOREFERENCING", "NONE", "CF"), ("NUM_THREADS", "0", "1024"), ("NUM_THREADS", "many", "ALL_CPUS"), ("NUM_THREADS", "2x", "ALL_CPUS"),
-         ("DIM_NAMES", "a", "two names"), ("DIM_NAMES", "a,b,c", "two names"), ("DIM_NAMES", "a,a", "differ"), ("DIM_NAMES", "a/b,c", "/")]
+         ("DIM_NAMES", "a", "2 names"), ("DIM_NAMES", "a,b,c", "2 names"), ("DIM_NAMES", "a,a", "differ"), ("DIM_NAMES", "a/b,c", "/")]
 
 
 @pytest.mark.parametrize("option, value, would_do", WRONG)

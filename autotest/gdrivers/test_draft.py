@@ -55,11 +55,17 @@ def write_draft(root, name, values, chunk, per_shard=None, order="C", separator=
                 index[inner] = len(content), len(chunks[inner])
                 content += chunks[inner]
             content += index.tobytes()
-        put("%s/data/root%s/c%s" % (root, name and "/" + name, separator.join(map(str, at))), content)
+        put("%s/data/root%s/c%s" % (root, name and "/" + name, separator.join(map(str, at)) or "0"), content)
 
 
 def counting(shape, dtype="<u2"):
     return np.arange(1, np.prod(shape) + 1).reshape(shape).astype(dtype)
+
+
+def test_a_number_is_read_from_its_only_chunk(tmp_path):
+    write_draft(str(tmp_path / "a.zr3"), "n", np.full((), 41, "<u2"), ())  # zarr-python 2.18 and GDAL 3.6 give its chunk the key c0
+    array = gdal.OpenEx(str(tmp_path / "a.zr3"), gdal.OF_MULTIDIM_RASTER, allowed_drivers=["ShardedZarr"]).GetRootGroup().OpenMDArray("n")
+    assert array.Read() in (41, np.array(41, "<u2").tobytes()), array.Read()
 
 
 def a_store(tmp_path, name="a", **options):
@@ -177,10 +183,10 @@ def test_a_chunk_that_is_damaged_is_an_error_and_an_absent_one_is_fill(tmp_path)
     put(shard, content[:-64] + np.array([MAX, MAX, 0, 12, 0, 2 ** 40, 5, MAX], "<u8").tobytes())
     ds = open_array(root, "/a")
     assert (ds.ReadAsArray(0, 0, 3, 2) == 7).all()
-    assert "a/c/0/0, inner chunk [1,0]" in error_of(ds.ReadAsArray, 0, 2, 3, 2)
-    assert "a/c/0/0, inner chunk [1,1]" in error_of(ds.ReadAsArray, 3, 2, 3, 2)
+    assert "data/root/a/c0/0, inner chunk [1,0]" in error_of(ds.ReadAsArray, 0, 2, 3, 2)
+    assert "data/root/a/c0/0, inner chunk [1,1]" in error_of(ds.ReadAsArray, 3, 2, 3, 2)
     put(shard, content[:40])
-    assert "a/c/0/0" in error_of(open_array(root, "/a").ReadAsArray)
+    assert "data/root/a/c0/0" in error_of(open_array(root, "/a").ReadAsArray)
 
 
 # ----------------------------------------------------------------------------------------------------- only read
@@ -198,7 +204,7 @@ def test_draft_store_is_read_only(tmp_path, per_shard):
     assert only_read in error_of(ours.CreateCopy, root, source, options=["APPEND_SUBDATASET=YES", "ARRAY_NAME=b"])
     for options in ([], ["OVERWRITE=YES"]):
         assert "is not overwritten" in error_of(ours.CreateCopy, root, source, options=options)
-    assert only_read in error_of(ours.Delete, root)
+    assert "it holds files that are not of the store" in error_of(ours.Delete, root)
     assert content_of(root) == before
     # Beside it there is room.
     assert gdal.OpenEx(name_of(root)).BuildOverviews("AVERAGE", [2]) == 0

@@ -560,13 +560,6 @@ def test_an_item_that_is_an_attribute_is_changed_there(tmp_path):
     assert attributes_of(path) == {"long_name": "new", "standard_name": "air_temperature", "units": "K"}
 
 
-def test_names_of_dimensions_that_are_no_names_of_these_dimensions_are_attributes(tmp_path):
-    path = store(tmp_path / "a.zarr", {"_ARRAY_DIMENSIONS": ["lat", "lon"]}, dimension_names=["y", "x"])
-    names = lambda p: [a.GetName() for a in gdal.OpenEx(p, gdal.OF_MULTIDIM_RASTER).GetRootGroup().OpenMDArray("a").GetAttributes()]  # noqa: E731
-    assert names(path) == ["_ARRAY_DIMENSIONS"]
-    assert names(store(tmp_path / "b.zarr", {"_ARRAY_DIMENSIONS": ["y", "x"]}, dimension_names=["y", "x"])) == []
-
-
 # ------------------------------------------------------------------------------------------------------------- deletion
 
 def test_store_of_several_rasters_is_deleted_only_with_the_option(tmp_path, config):
@@ -582,11 +575,11 @@ def test_store_of_several_rasters_is_deleted_only_with_the_option(tmp_path, conf
     assert os.listdir(tmp_path) == []
 
 
-def test_refusal_of_the_multidimensional_api_names_its_own_remedy(tmp_path):
+def test_refusal_of_the_multidimensional_api_names_the_remedy(tmp_path):
     path = store(tmp_path / "a.zarr", {})
     oracle.write(os.path.join(path, "b"), array_meta((9, 10)), np.zeros((9, 10), "uint16"))
     message = error_of(driver().CreateMultiDimensional, path)
-    assert "OVERWRITE=YES" in message and "APPEND" not in message
+    assert "OVERWRITE=YES replaces it, APPEND_SUBDATASET=YES adds a raster to it" in message
 
 
 # -------------------------------------------------------------------------------------------------------- georeferencing
@@ -848,3 +841,11 @@ def test_gdal_bands_of_another_form_is_kept_as_an_attribute(tmp_path, said):
     assert ("gdal:bands: expected a list of 2 objects" in message) == (said != [])
     del dataset
     assert (attributes_of(str(path), "a")["gdal:bands"] == said) == (said != [])
+
+
+def test_categories_that_are_there_leave_the_flags(tmp_path):
+    path = store(tmp_path / "b.zarr", {"flag_values": [0, 1], "flag_meanings": "land sea"})
+    dataset = gdal.OpenEx(path, gdal.OF_UPDATE)
+    dataset.GetRasterBand(1).SetCategoryNames(["land", "sea"])
+    dataset = None
+    assert attributes_of(path) == {"flag_values": [0, 1], "flag_meanings": "land sea"}

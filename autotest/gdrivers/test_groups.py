@@ -370,14 +370,15 @@ def test_metadata_are_changed_in_the_node_that_has_them(tmp_path):
     assert dataset.GetRasterBand(1).GetMetadata() == {"own": "a", "gone": "a"}
     dataset.SetMetadata({"of": "the group", "shadowed": "yes", "common": "2", "new": "3"})
     dataset.GetRasterBand(1).SetMetadata({"own": "a", "more": "m"})
+    assert [message for message in warnings_of(dataset.FlushCache)[1] if "gone is an attribute of /a: it stays" in message]
     dataset = None
     assert document(path)["attributes"] == {"of": "the group", "shadowed": "by arrays", "common": "2", "new": "3"}
     a, b = (document(path, name)["attributes"] for name in "ab")
     assert (b["own"], b["gone"], b["shadowed"], a["own"], a["shadowed"]) == ("b", "b", "yes", "a", "yes")
-    assert "common" not in a and "common" not in b and "gone" not in a
+    assert "common" not in a and "common" not in b and a["gone"] == "a"
     dataset = open_ours(path)
     assert dataset.GetMetadata() == {"of": "the group", "shadowed": "yes", "common": "2", "new": "3"}
-    assert [band.GetMetadata() for band in bands_of(dataset)] == [{"own": "a", "more": "m"}, {"own": "b", "gone": "b"}]
+    assert [band.GetMetadata() for band in bands_of(dataset)] == [{"own": "a", "gone": "a", "more": "m"}, {"own": "b", "gone": "b"}]
 
 
 @pytest.mark.parametrize("how", ["nothing", "spatial", "coordinates"])

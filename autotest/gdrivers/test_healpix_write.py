@@ -227,7 +227,7 @@ def test_a_map_of_another_writer_is_changed(tmp_path):
     (["HEALPIX=29"], "0 to 28"), (["HEALPIX=x"], "0 to 28"), (["HEALPIX=-1"], "0 to 28"), (["HEALPIX=3", "OVERVIEWS=2"], "OVERVIEWS"),
     (["HEALPIX=5", "CHUNK_SHAPE=10"], "power of two"), (["HEALPIX=5", "CHUNK_SHAPE=8,16"], "power of two"),
     (["HEALPIX=5", "CHUNK_SHAPE=8", "SHARD_SHAPE=24"], "power of two"),
-    (["HEALPIX=3", "DIM_NAMES=y,x"], "one name"), (["HEALPIX=3", "ARRAY_NAME=cells"], "dimension"), (["HEALPIX=3", "ARRAY_NAME=cell_ids"], "dimension")])
+    (["HEALPIX=3", "DIM_NAMES=y,x"], "1 name"), (["HEALPIX=3", "ARRAY_NAME=cells"], "dimension"), (["HEALPIX=3", "ARRAY_NAME=cell_ids"], "dimension")])
 def test_contradicting_healpix_options_are_refused(tmp_path, options, message):
     plane = on_plane(world()[0], 3 if "HEALPIX=3" in options else 5)
     assert message in error_of(lambda: driver().CreateCopy(str(tmp_path / "s.zarr"), plane, options=options))

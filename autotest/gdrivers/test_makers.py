@@ -172,3 +172,13 @@ def test_append_does_not_replace_an_unlisted_array(place, name, consolidated):
         names = [key for key in gdal.ReadDirRecursive(place) if key.startswith("w/") and not key.endswith("/")]
         assert sorted(names) == [name + "/c/0", name + "/zarr.json"]
         assert gdal.VSIStatL(place + "/" + name + "/c/0").size == 4
+
+
+def test_the_process_whose_mark_could_not_be_removed_goes_on(s3):
+    s3.fault = lambda method, key, query: 403 if method == "GET" else None
+    error_of(made, 1)
+    assert list(s3.objects) == [MARK]
+    s3.fault = lambda method, key, query: None
+    gdal.VSICurlClearCache()
+    made(2)
+    assert_is(2, s3)

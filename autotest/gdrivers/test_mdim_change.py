@@ -94,17 +94,23 @@ def seen_of(path, name):
 
 @pytest.mark.parametrize("consolidated", ["YES", "NO"])
 @pytest.mark.parametrize("names", [("v",), ("v", "g/u")], ids=len)
-def test_a_renamed_array_keeps_its_overviews_and_its_mask(tmp_path, names, consolidated):
+def test_an_array_is_renamed_with_its_mask_once_it_has_no_overviews(tmp_path, names, consolidated):
     names = [name.split("/")[-1] for name in names]
     before = pyramid_with_mask(tmp_path / "a.zarr", names, CREATE_CONSOLIDATED_METADATA=consolidated)
     assert len(before["v"]) == 3 and before["v"][0][0] == gdal.GMF_PER_DATASET
     dataset, root = updated(tmp_path / "a.zarr")
     group = root if "v" in root.GetMDArrayNames() else root.OpenGroup("v")
     v = group.OpenMDArray("v")
-    assert v.Rename("w") == gdal.CE_None
     prefix = v.GetFullName()[:-1].strip("/")
+    assert "gdaladdo -clean" in error_of(v.Rename, "w") and v.GetName() == "v"
     del v, group, root, dataset
-    assert seen_of(tmp_path / "a.zarr", prefix + "w") == before["v"]
+    assert seen_of(tmp_path / "a.zarr", prefix + "v") == before["v"]
+    gdal.OpenEx('SHARDEDZARR:"%s":/%sv' % (tmp_path / "a.zarr", prefix), gdal.OF_RASTER | gdal.OF_UPDATE).BuildOverviews("NONE", [])
+    dataset, root = updated(tmp_path / "a.zarr")
+    v = root.OpenMDArrayFromFullname("/%sv" % prefix)
+    assert v.Rename("w") == gdal.CE_None
+    del v, root, dataset
+    assert seen_of(tmp_path / "a.zarr", prefix + "w") == before["v"][:1]
     if len(names) > 1:
         assert seen_of(tmp_path / "a.zarr", "u") == before["u"]
     assert_clean(tmp_path / "a.zarr")
@@ -589,3 +595,13 @@ def test_dimensions_that_cannot_be_renamed_stay(tmp_path):
     del time, root
     dataset = None
     assert {name: (tmp_path / "a.zarr" / name).read_bytes() for name in files_of(tmp_path / "a.zarr")} == before
+
+
+def test_an_array_of_a_store_that_is_changed_is_one_object(tmp_path):
+    copy(tmp_path / "a.zarr", source(np.ones((2, 20, 30), "uint16")), ARRAY_NAME="v", OVERVIEWS="NONE")
+    dataset, root = updated(tmp_path / "a.zarr")
+    one, other = root.OpenMDArray("v"), root.OpenMDArray("v")
+    one.SetUnit("m")
+    one.SetNoDataValueDouble(7)
+    assert other.GetUnit() == "m" and other.GetNoDataValueAsDouble() == 7
+    del dataset

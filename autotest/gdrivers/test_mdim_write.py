@@ -229,10 +229,10 @@ def test_nodata_scale_offset_unit_and_crs(tmp_path):
     assert not [key for key in files_of(tmp_path / "a.zarr") if key.startswith("a/c/") and not key.startswith("a/c/0/0")]
 
 
-def test_dimensions_keep_their_kind(tmp_path):
+def test_dimensions_keep_their_type(tmp_path):
     dataset, root = made(tmp_path / "a.zarr")
-    kinds = {"t": ("TEMPORAL", "FUTURE"), "z": ("VERTICAL", "DOWN"), "n": ("HORIZONTAL_Y", "NORTH"), "e": ("HORIZONTAL_X", "EAST")}
-    dims = [root.CreateDimension(name, kind, way, 2) for name, (kind, way) in kinds.items()]
+    kinds = {"t": "TEMPORAL", "z": "VERTICAL", "n": "HORIZONTAL_Y", "e": "HORIZONTAL_X"}
+    dims = [root.CreateDimension(name, kind, None, 2) for name, kind in kinds.items()]
     for d in dims:
         variable = root.CreateMDArray(d.GetName(), [d], extended("float64"))
         variable.Write(np.array([1.0, 2.0]))
@@ -243,7 +243,7 @@ def test_dimensions_keep_their_kind(tmp_path):
     assert root.CreateGroup("sub").CreateMDArray("w", dims[:2], extended("uint8")).GetDimensions()[0].GetFullName() == "/t"
     del array, variable, dims, d, root
     dataset = None
-    found = {d.GetName(): (d.GetType(), d.GetDirection()) for d in root_of(tmp_path / "a.zarr").OpenMDArray("v").GetDimensions()}
+    found = {d.GetName(): d.GetType() for d in root_of(tmp_path / "a.zarr").OpenMDArray("v").GetDimensions()}
     assert found == kinds
 
 

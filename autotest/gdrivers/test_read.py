@@ -229,14 +229,14 @@ def moves(dataset, array):
 
 
 @pytest.mark.parametrize("name", ["read a band", "read bands", "read fewer pixels", "write a band", "write bands"])
-def test_read_reports_progress_and_can_be_cancelled(tmp_path, name):
+def test_progress_is_told_the_end_of_a_window_and_can_refuse_it(tmp_path, name):
     array = np.random.default_rng(5).integers(1, 60000, (3, 300, 70)).astype("uint16")
     path = created(tmp_path / "a.zarr", array, CHUNK_SHAPE=16, SHARD_SHAPE=64, INTERLEAVE="BAND")
     access = gdal.OF_UPDATE if name.startswith("write") else gdal.OF_READONLY
     seen = []
     dataset = gdal.OpenEx(path, gdal.OF_RASTER | access)
     result = moves(dataset, array)[name](lambda done, *_: seen.append(done) or 1)
-    assert seen == sorted(set(seen)) and seen[-1] == 1 and 0 < seen[0] and len(seen) > 4
+    assert seen == [1]
     if name == "read bands":
         np.testing.assert_array_equal(result, array)
     if name == "read a band":

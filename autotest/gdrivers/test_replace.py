@@ -274,7 +274,7 @@ def test_next_writer_removes_files_of_killed_writers_and_keeps_those_of_live_one
     assert_same(read_all(open_ours(str(path))), OLD)
 
 
-def test_store_set_aside_by_a_killed_replacement_is_restored(tmp_path):
+def test_store_set_aside_by_a_killed_replacement_stays_under_its_hidden_name(tmp_path):
     """What a kill leaves between the two renames of a file system without exchange."""
     copy(tmp_path / "a.zarr", source(OLD))
     copy(tmp_path / "new", source(NEW))
@@ -282,8 +282,10 @@ def test_store_set_aside_by_a_killed_replacement_is_restored(tmp_path):
     os.rename(str(tmp_path / "new"), str(tmp_path / ".a.zarr.fedcba9876543210.tmp"))
     with pytest.raises(RuntimeError):
         driver().CreateCopy(str(tmp_path / "a.zarr"), source(NEW), callback=lambda *_: 0)
-    assert os.listdir(str(tmp_path)) == ["a.zarr"]
-    assert_same(read_all(open_ours(str(tmp_path / "a.zarr"))), OLD)
+    assert os.listdir(str(tmp_path)) == [".a.zarr.0123456789abcdef.old"]
+    copy(tmp_path / "a.zarr", source(NEW))
+    assert sorted(os.listdir(str(tmp_path))) == [".a.zarr.0123456789abcdef.old", "a.zarr"]
+    assert_same(read_all(open_ours(str(tmp_path / ".a.zarr.0123456789abcdef.old"))), OLD)
 
 
 # -------------------------------------------------------------------------------------------------------------- at once
@@ -391,3 +393,12 @@ def test_a_store_is_not_replaced_by_a_raster_whose_pixels_could_not_be_written(t
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
         signal.signal(signal.SIGXFSZ, handled)
     assert (gdal.Open(path).ReadAsArray() == 9).all() and os.listdir(str(tmp_path)) == ["a.zarr"]
+
+
+def test_a_store_in_memory_is_replaced_again_and_again():
+    try:
+        for value in range(1, 4):
+            copy("/vsimem/again/a.zarr", source(np.full((1, 40, 40), value, "uint8")), CHUNK_SHAPE=16, OVERVIEWS="2")
+            assert (read_all(open_ours("/vsimem/again/a.zarr")) == value).all()
+    finally:
+        gdal.RmdirRecursive("/vsimem/again")

@@ -48,8 +48,8 @@ def test_selection_by_dimension_name_and_value(tmp_path, choice, where):
 
 @pytest.mark.parametrize("choice, message", [
     ("init_time=2026-05-01", "3 elements are 2026-05-01, the first are element 0 (2026-05-01T00:00:00) and 1 (2026-05-01T06:00:00)"),
-    ("init_time=2026-05-03", "the nearest is 2026-05-02T00:00:00"),
-    ("level=900", "the nearest is 850"), ("step=1", "the nearest is 0"), ("step=-3", "no element is -3"),
+    ("init_time=2026-05-03", "the last 2026-05-02T00:00:00"),
+    ("level=900", "no element is 900; the first is "), ("step=1", "no element is 1; the first is 0"), ("step=-3", "no element is -3"),
     ("step=three", "expected a number"), ("init_time=6", "expected a time"), ("init_time=2026-02-30", "expected a time"),
     ("init_time=2..1", "reversed"), ("init_time=2026-05-02..2026-05-01", "reversed"), ("step=-1..2", "ends of one kind"),
     ("step=0..5", "index 5 is out of range"), ("level=850..500", "index 850 is out of range"), ("init_time=1..2026-05-02", "ends of one kind"),

@@ -195,6 +195,16 @@ def test_georeferencing_and_metadata_are_updated_for_all_readers(tmp_path):
     assert oracle.read(tmp_path / "a.zarr" / "ovr_2x" / "y_2x")[1][0] == pytest.approx(50 - 0.25 * 70 / 35 / 2)
 
 
+def test_reals_are_rounded_into_int8(tmp_path):
+    """Before GDAL 3.7 they were cut off, and NaN was 127."""
+    path = str(tmp_path / "a.zarr")
+    oracle.write(path, array_meta((1, 6), "int8"), np.zeros((1, 6), "int8"))
+    dataset = update(path)
+    dataset.GetRasterBand(1).WriteArray(np.array([[1.6, -1.6, 2.5, np.nan, 200, -200]], "float32"))
+    dataset = None
+    assert oracle.read(path)[1].tolist() == [[2, -2, 3, 0, 127, -128]]
+
+
 # -------------------------------------------------------------------------------------------------- signed types that are unsigned
 
 @pytest.mark.parametrize("data_type,nodata", [("int8", 255), ("int16", 65535), ("int32", 4294967295)])

@@ -114,7 +114,7 @@ def test_summary_counts_nodes_chunks_and_bytes(simple):
 
 def test_a_store_in_a_zip_file_and_one_over_http(tmp_path, simple, zipped, server):
     flip(simple / "c" / "0" / "1", -1, 7)
-    found = [("error", "c/0/1", validate(simple).findings[0][2])]
+    found = [("error", "c/0/1, inner chunk [1,1]", validate(simple).findings[0][2])]
     assert validate(zipped(str(simple))).findings == found
     answer = validate(server.vsi("simple.zarr"))
     assert (answer.status, answer.findings) == (1, found)
@@ -125,7 +125,7 @@ def test_a_store_in_a_zip_file_and_one_over_http(tmp_path, simple, zipped, serve
 
 @pytest.mark.parametrize("entry, where, what", [  # the last of an index
     (None, "", "expected at least the 64 bytes of its index, found 20"),
-    ((96, 33), "", "entry 3: expected bytes within 0 to 128 of the shard, found offset 96 and size 33"),
+    ((96, 33), ", inner chunk [1,1]", "entry 3: expected bytes within 0 to 128 of the shard, found offset 96 and size 33"),
     ((90, 32), "", "entry 3 overlaps another: expected .* entry 2, 64 to 96, found 90 to 122"),
     ((96, 30), ", inner chunk [1,1]", "expected 32 bytes after decoding, found 30")])
 def test_a_shard_that_is_cut_or_has_another_entry(simple, entry, where, what):
@@ -203,6 +203,14 @@ def test_a_store_that_is_not_there_is_one_error(tmp_path):
 def test_unchecked_findings_exit_with_2(tmp_path, simple):
     change_document(simple, codecs=[codec("bytes", endian="little"), codec("numcodecs.pcodec")])
     assert_found(simple, "unchecked", "zarr.json", '"numcodecs.pcodec" is not supported')
+
+
+def test_a_shard_that_is_encoded_as_a_whole_is_checked_where_it_fits_the_memory(tmp_path):
+    meta = array_meta((2000, 2000), shard=(2000, 2000), codecs=[sharding((500, 500), index=(LITTLE,)), GZIP])
+    oracle.write(str(tmp_path), meta, counting((2000, 2000)) + 1)
+    assert_clean(tmp_path, options=["--memory", "8"])
+    answer = validate(tmp_path, options=["--memory", "4"])
+    assert answer.status == 2 and [finding[:2] for finding in answer.findings] == [("unchecked", "c/0/0")]
 
 
 def test_an_unreadable_shard_is_not_checked_and_no_error(tmp_path, simple, server):

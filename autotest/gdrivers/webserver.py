@@ -114,7 +114,8 @@ class RangeServer(Server):
 
     faults       {path: what to answer instead}: an HTTP status, alone or with a body in XML; "short" for a body that breaks off half way,
                  "reset" where the connection is reset then, "idle" where it is reset before any answer; a list of them is used up, one for each request
-    ranges       "all"; "plain": any with a suffix range ("the last n bytes") is answered with `no_suffix`; "none": Range is ignored
+    ranges       "all"; "plain": any with a suffix range ("the last n bytes") is answered with `no_suffix`; "none": Range is ignored;
+                 a pair: what is added to the begin and the end that were asked for
     preconditions, etags  whether If-Match is obeyed, and answers have an ETag
     before       called with (method, path, headers) before each answer; a status that it returns is the answer
     latency      seconds that every answer waits
@@ -210,5 +211,7 @@ class _Handler(Handler):
             begin, end = part
             if begin >= end:
                 return 416, {"Content-Range": "bytes */%d" % size}, b""
+            if isinstance(owner.ranges, tuple):
+                begin, end = begin + owner.ranges[0], end + owner.ranges[1]
             file.seek(begin)
             return 206, {"Content-Range": "bytes %d-%d/%d" % (begin, end - 1, size), "ETag": etag}, read(end - begin)

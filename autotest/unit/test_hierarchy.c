@@ -6,7 +6,6 @@
 
 #include "base/parallel.h"
 #include "zarr/hierarchy.h"
-#include "zarr/make.h"
 
 #define GROUP "{\"zarr_format\":3,\"node_type\":\"group\"}"
 #define ARRAY                                                                                            \

@@ -178,7 +178,7 @@ static void put_outdated_level(struct geo_store *s, bool is_consolidated)
     static const char *const listed[] = {"ovr_2x", "ovr_2x/a"};
     CHECK_OK(zs_hierarchy_open(s->store, true, &h, &err), &err);
     for (int i = 0; i < 2; i++) {
-        CHECK_OK(zs_hierarchy_stored_node(h, listed[i], &node, &err), &err);
+        CHECK_OK(zs_hierarchy_occupant(h, listed[i], &node, &err), &err);
         CHECK_OK(zs_hierarchy_edit(h, node, &attributes, &err), &err);
     }
     CHECK_OK(zs_hierarchy_node(h, "", &node, &err), &err);

@@ -8,8 +8,6 @@
 #include "base/limits.h"
 #include "base/parallel.h"
 
-/* Indexes are small beside what they save: a request each. This holds the indexes of 4000 shards of 1024 chunks. */
-#define INDEX_CACHE_BYTES ((uint64_t)64 << 20)
 /* Opened objects. Beyond half the budget of files they are opened for each read (base/descriptors.h). */
 #define OPEN_OBJECTS 4096
 /* A few valid kilobytes may decode to a chunk of gigabytes, needed as a whole for one pixel. The largest published
@@ -132,13 +130,11 @@ static enum zs_status create_caches(struct zs_array *array, uint64_t cache_bytes
 {
     const bool has_one_size = !array->meta->has_edges || array->chain.count > 1; /* all chunks */
     array->blobs = zs_blob_pool_create(has_one_size ? (size_t)array->innermost->decoded_size : 0);
-    array->chunks = zs_cache_create(cache_bytes != 0 ? cache_bytes : UINT64_MAX, zs_blob_free);
-    array->indexes = zs_cache_create(INDEX_CACHE_BYTES, free);
+    array->chunks = zs_cache_create(cache_bytes, zs_blob_free);
+    array->indexes = zs_cache_create(0, free);
     array->objects = zs_cache_create(OPEN_OBJECTS, object_close);
     if (array->blobs == NULL || array->chunks == NULL || array->indexes == NULL || array->objects == NULL)
         return zs_fail_memory(err);
-    zs_cache_share_budget(array->chunks, cache_bytes);
-    zs_cache_share_budget(array->indexes, 0);
     return ZS_OK;
 }
 

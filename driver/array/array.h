@@ -97,14 +97,8 @@ enum zs_status zs_texts_read(struct zs_hierarchy *h, const struct zs_node *node,
                              const struct zs_stepped_window *request, zs_text_take_fn take, void *ctx, bool *is_blank,
                              struct zs_error *err);
 
-/* Whether the node is an array of text of one dimension; *length is then its number of elements. */
-bool zs_strings_length(const struct zs_node *node, uint64_t *length);
 /* The shape of an array of text. ZS_INVALID where it has none. */
 enum zs_status zs_strings_shape(const struct zs_node *node, int *ndim, uint64_t *shape, struct zs_error *err);
-
-/* The shape of its chunks; where they differ, the largest. */
-enum zs_status zs_strings_chunks(struct zs_hierarchy *h, const struct zs_node *node, uint64_t *chunk,
-                                 struct zs_error *err);
 
 /* Reads elements [first, first + count) of an array of one dimension. *values is an array of `count` texts, freed with
  * zs_strings_free(). On failure nothing needs to be freed. ZS_UNSUPPORTED: more than ZS_STRINGS_MAX_BYTES. Else as

@@ -245,8 +245,7 @@ static enum zs_status put_over(const struct chunk_object *object, struct zs_scra
         status = merge(array, object->dirty, is_empty ? NULL : stored, expects && !is_empty, scratch, &encoded, &n,
                        err); /* a removal cannot be conditional */
     if (status == ZS_OK && encoded != NULL)
-        status = zs_store_put_over(array->store, object->key, expects ? zs_store_expected(array->store, etag) : NULL,
-                                   encoded, n, err);
+        status = zs_store_put_over(array->store, object->key, expects ? etag : NULL, encoded, n, err);
     else if (status == ZS_OK && !is_empty) /* an absent chunk stays absent: another writer may be storing it */
         status = zs_store_remove(array->store, object->key, err);
     free(etag);

@@ -178,27 +178,6 @@ enum zs_status zs_strings_shape(const struct zs_node *node, int *ndim, uint64_t 
     return ZS_OK;
 }
 
-bool zs_strings_length(const struct zs_node *node, uint64_t *length)
-{
-    uint64_t shape[ZS_MAX_NDIM];
-    int ndim;
-    if (!node->is_text || zs_strings_shape(node, &ndim, shape, NULL) != ZS_OK || ndim != 1)
-        return false;
-    *length = shape[0];
-    return true;
-}
-
-enum zs_status zs_strings_chunks(struct zs_hierarchy *h, const struct zs_node *node, uint64_t *chunk,
-                                 struct zs_error *err)
-{
-    struct texts texts;
-    ZS_TRY(open_texts(h, node, SIZE_MAX, &texts, err));
-    const struct zs_array_info info = zs_array_get_info(texts.array);
-    memcpy(chunk, info.chunk_shape, (size_t)info.ndim * sizeof *chunk);
-    close_texts(&texts);
-    return ZS_OK;
-}
-
 static uint64_t element_of(const struct zs_stepped_window *request, int d, uint64_t number)
 {
     return request->start[d] + number * request->step[d];

@@ -11,14 +11,20 @@
 #include "base/map.h"
 #include "base/memory.h"
 
+/* A budget, and the values that count in it and are not pinned, by their last use. */
+struct budget {
+    atomic_uint_least64_t bytes; /* changed under the lock */
+    uint64_t used;
+    struct zs_cache_entry *newest, *oldest;
+};
+
 /* An entry is in the table (found by key) or orphaned (replaced or removed while pinned); only unpinned entries of the
- * table are in the recency list. */
+ * table are in the list of a budget. */
 struct zs_cache_entry {
+    struct zs_cache *cache;
     struct zs_cache_key key;
     void *value; /* NULL while loading */
-    void (*destroy)(void *);
     uint64_t bytes;
-    uint64_t stamp; /* time of its last release */
     int pins;
     bool in_table;
     struct zs_cache_entry *next; /* of those taken out, to be destroyed without the lock */
@@ -27,23 +33,17 @@ struct zs_cache_entry {
 
 struct zs_cache {
     void (*destroy)(void *);
-    uint64_t budget;
-    uint64_t used;
-    struct zs_map table; /* by hash_of() */
-    struct zs_cache_entry *newest, *oldest;
-    bool is_shared; /* its bytes count in the budget of the process */
-    uint64_t asked;
+    struct zs_map table;   /* by hash_of() */
+    size_t leaving;        /* entries that were taken out, and are not destroyed yet */
+    struct budget *budget; /* its own, or that of the process */
+    struct budget own;
     struct zs_cache *next;
 };
 
 static pthread_mutex_t *const lock = &zs_locks[ZS_LOCK_CACHES];
-static pthread_cond_t loaded = PTHREAD_COND_INITIALIZER;
-
-static struct {
-    struct zs_cache *first;
-    uint64_t set, used, clock;
-    atomic_uint_least64_t budget; /* changed under the lock */
-} process = {.set = ZS_USUAL_BUDGET_BYTES, .budget = ZS_USUAL_BUDGET_BYTES};
+static pthread_cond_t loaded = PTHREAD_COND_INITIALIZER, destroyed = PTHREAD_COND_INITIALIZER;
+static struct zs_cache *caches;
+static struct budget process = {.bytes = ZS_USUAL_BUDGET_BYTES};
 
 /* ---- Entries; with the lock held ---- */
 
@@ -59,34 +59,34 @@ static struct zs_cache_entry *find(const struct zs_cache *cache, struct zs_cache
     return e != NULL && e->key.id == key.id && e->key.space == key.space ? e : NULL;
 }
 
-static void list_remove(struct zs_cache *cache, struct zs_cache_entry *e)
+static void list_remove(struct zs_cache_entry *e)
 {
-    *(e->newer != NULL ? &e->newer->older : &cache->newest) = e->older;
-    *(e->older != NULL ? &e->older->newer : &cache->oldest) = e->newer;
+    struct budget *budget = e->cache->budget;
+    *(e->newer != NULL ? &e->newer->older : &budget->newest) = e->older;
+    *(e->older != NULL ? &e->older->newer : &budget->oldest) = e->newer;
     e->newer = e->older = NULL;
 }
 
-static void list_push_newest(struct zs_cache *cache, struct zs_cache_entry *e)
+static void list_push_newest(struct zs_cache_entry *e)
 {
-    e->older = cache->newest;
+    struct budget *budget = e->cache->budget;
+    e->older = budget->newest;
     e->newer = NULL;
-    *(cache->newest != NULL ? &cache->newest->newer : &cache->oldest) = e;
-    cache->newest = e;
-    e->stamp = process.clock++;
+    *(budget->newest != NULL ? &budget->newest->newer : &budget->oldest) = e;
+    budget->newest = e;
 }
 
 /* Takes an entry out of the table, and puts it before those in *dead unless it is pinned. */
-static void detach(struct zs_cache *cache, struct zs_cache_entry *e, struct zs_cache_entry **dead)
+static void detach(struct zs_cache_entry *e, struct zs_cache_entry **dead)
 {
     const bool is_loading = e->value == NULL;
-    (void)zs_map_remove(&cache->table, hash_of(e->key));
+    (void)zs_map_remove(&e->cache->table, hash_of(e->key));
     e->in_table = false;
-    cache->used -= e->bytes;
-    process.used -= cache->is_shared ? e->bytes : 0;
+    e->cache->budget->used -= e->bytes;
     if (!is_loading && e->pins > 0)
         return;
     if (!is_loading)
-        list_remove(cache, e);
+        list_remove(e);
     e->next = *dead;
     *dead = e;
 }
@@ -98,22 +98,23 @@ static struct zs_cache_entry *insert(struct zs_cache *cache, struct zs_cache_key
 {
     struct zs_cache_entry *e = zs_calloc(1, sizeof *e), *old = zs_map_get(&cache->table, hash_of(key));
     if (e != NULL && old != NULL)
-        detach(cache, old, dead);
+        detach(old, dead);
     if (e == NULL || !zs_map_set(&cache->table, hash_of(key), e)) {
         free(e);
         return NULL;
     }
-    *e = (struct zs_cache_entry){
-        .key = key, .value = value, .destroy = cache->destroy, .bytes = bytes, .pins = 1, .in_table = true};
-    cache->used += bytes;
-    process.used += cache->is_shared ? bytes : 0;
+    *e = (struct zs_cache_entry){.cache = cache, .key = key, .value = value};
+    e->bytes = bytes;
+    e->pins = 1;
+    e->in_table = true;
+    cache->budget->used += bytes;
     return e;
 }
 
-static struct zs_cache_entry *pin(struct zs_cache *cache, struct zs_cache_entry *e)
+static struct zs_cache_entry *pin(struct zs_cache_entry *e)
 {
     if (e->pins++ == 0)
-        list_remove(cache, e);
+        list_remove(e);
     return e;
 }
 
@@ -129,57 +130,37 @@ static void detach_all(struct zs_cache *cache, bool are_loading, struct zs_cache
         }
     while ((e = found) != NULL) {
         found = e->next;
-        detach(cache, e, dead);
+        detach(e, dead);
     }
 }
 
-/* The cache with the oldest entry of those that share the budget; NULL when there is none. */
-static struct zs_cache *cache_of_oldest(void)
+/* Takes out what was not used longest until a budget holds. */
+static void evict(struct budget *budget, struct zs_cache_entry **dead)
 {
-    struct zs_cache *found = NULL;
-    for (struct zs_cache *c = process.first; c != NULL; c = c->next)
-        if (c->is_shared && c->oldest != NULL && (found == NULL || c->oldest->stamp < found->oldest->stamp))
-            found = c;
-    return found;
-}
-
-/* Evicts what was not used longest from all caches that share the budget, when they are over it; and some more, since
- * finding the cache with the oldest entry takes all of them. */
-static void keep_budget(struct zs_cache_entry **dead)
-{
-    const uint64_t budget = zs_budget(), wanted = budget - budget / 32;
-    if (process.used <= budget)
-        return;
-    for (struct zs_cache *c; process.used > wanted && (c = cache_of_oldest()) != NULL;)
-        detach(c, c->oldest, dead);
-}
-
-/* Evicts until the budget of a cache, and that of the process, holds. */
-static void evict(struct zs_cache *cache, struct zs_cache_entry **dead)
-{
-    while (cache->used > cache->budget && cache->oldest != NULL)
-        detach(cache, cache->oldest, dead);
-    keep_budget(dead);
-}
-
-static void update_budget(void)
-{
-    uint64_t budget = process.set;
-    for (const struct zs_cache *c = process.first; c != NULL; c = c->next)
-        budget = zs_max_u64(budget, c->asked);
-    atomic_store_explicit(&process.budget, budget, memory_order_relaxed);
+    const uint64_t bytes = atomic_load_explicit(&budget->bytes, memory_order_relaxed);
+    while (budget->used > bytes && budget->oldest != NULL)
+        detach(budget->oldest, dead);
 }
 
 /* Releases the lock, and destroys what was taken out. */
 static void unlock(struct zs_cache_entry *dead)
 {
+    for (struct zs_cache_entry *e = dead; e != NULL; e = e->next)
+        e->cache->leaving++;
     pthread_mutex_unlock(lock);
+    if (dead == NULL)
+        return;
+    for (struct zs_cache_entry *e = dead; e != NULL; e = e->next)
+        if (e->value != NULL)
+            e->cache->destroy(e->value);
+    pthread_mutex_lock(lock);
     for (struct zs_cache_entry *e; (e = dead) != NULL;) {
         dead = e->next;
-        if (e->value != NULL)
-            e->destroy(e->value);
+        e->cache->leaving--;
         free(e);
     }
+    pthread_cond_broadcast(&destroyed);
+    pthread_mutex_unlock(lock);
 }
 
 /* ---- Caches ---- */
@@ -190,26 +171,18 @@ struct zs_cache *zs_cache_create(uint64_t budget_bytes, void (*destroy)(void *))
     if (cache == NULL)
         return NULL;
     cache->destroy = destroy;
-    cache->budget = budget_bytes;
+    atomic_init(&cache->own.bytes, budget_bytes);
+    cache->budget = budget_bytes != 0 ? &cache->own : &process;
     pthread_mutex_lock(lock);
-    cache->next = process.first;
-    process.first = cache;
+    cache->next = caches;
+    caches = cache;
     pthread_mutex_unlock(lock);
     return cache;
 }
 
-void zs_cache_share_budget(struct zs_cache *cache, uint64_t asked)
+uint64_t zs_cache_budget(const struct zs_cache *cache)
 {
-    pthread_mutex_lock(lock);
-    cache->is_shared = true;
-    cache->asked = asked;
-    update_budget();
-    pthread_mutex_unlock(lock);
-}
-
-uint64_t zs_cache_budget(struct zs_cache *cache)
-{
-    return cache->is_shared ? zs_min_u64(cache->budget, zs_budget()) : cache->budget; /* neither changes its own */
+    return atomic_load_explicit(&cache->budget->bytes, memory_order_relaxed);
 }
 
 void zs_cache_free(struct zs_cache *cache)
@@ -218,13 +191,13 @@ void zs_cache_free(struct zs_cache *cache)
     if (cache == NULL)
         return;
     pthread_mutex_lock(lock);
-    struct zs_cache **p = &process.first;
+    struct zs_cache **p = &caches;
     while (*p != cache)
         p = &(*p)->next;
     *p = cache->next;
     detach_all(cache, false, &dead);
-    update_budget();
-    keep_budget(&dead);
+    while (cache->leaving > 0) /* what these values need may be freed after this */
+        pthread_cond_wait(&destroyed, lock);
     unlock(dead);
     zs_map_free(&cache->table);
     free(cache);
@@ -234,7 +207,7 @@ void zs_cache_free(struct zs_cache *cache)
 
 uint64_t zs_budget(void)
 {
-    return atomic_load_explicit(&process.budget, memory_order_relaxed);
+    return atomic_load_explicit(&process.bytes, memory_order_relaxed);
 }
 
 uint64_t zs_budget_used(void)
@@ -249,11 +222,8 @@ void zs_budget_set(uint64_t bytes)
 {
     struct zs_cache_entry *dead = NULL;
     pthread_mutex_lock(lock);
-    if (process.set != bytes) {
-        process.set = bytes;
-        update_budget();
-        keep_budget(&dead);
-    }
+    atomic_store_explicit(&process.bytes, bytes, memory_order_relaxed);
+    evict(&process, &dead);
     unlock(dead);
 }
 
@@ -262,7 +232,7 @@ bool zs_budget_take(uint64_t bytes)
     struct zs_cache_entry *dead = NULL;
     pthread_mutex_lock(lock);
     process.used += bytes;
-    keep_budget(&dead);
+    evict(&process, &dead);
     const bool has_room = process.used <= zs_budget();
     unlock(dead);
     return has_room;
@@ -281,7 +251,7 @@ struct zs_cache_entry *zs_cache_get(struct zs_cache *cache, struct zs_cache_key 
 {
     pthread_mutex_lock(lock);
     struct zs_cache_entry *e = find(cache, key);
-    e = e != NULL && e->value != NULL ? pin(cache, e) : NULL;
+    e = e != NULL && e->value != NULL ? pin(e) : NULL;
     pthread_mutex_unlock(lock);
     return e;
 }
@@ -294,7 +264,7 @@ struct zs_cache_entry *zs_cache_get_or_load(struct zs_cache *cache, struct zs_ca
         pthread_cond_wait(&loaded, lock);
     *must_load = e == NULL;
     if (e != NULL)
-        pin(cache, e);
+        pin(e);
     else /* without memory for this others load too: only work is lost */
         (void)insert(cache, key, NULL, 0, &dead);
     unlock(dead);
@@ -308,7 +278,7 @@ static void drop(struct zs_cache *cache, struct zs_cache_key key, bool is_loadin
     pthread_mutex_lock(lock);
     struct zs_cache_entry *e = find(cache, key);
     if (e != NULL && (e->value == NULL) == is_loading)
-        detach(cache, e, &dead);
+        detach(e, &dead);
     if (is_loading)
         pthread_cond_broadcast(&loaded);
     unlock(dead);
@@ -329,7 +299,7 @@ struct zs_cache_entry *zs_cache_put(struct zs_cache *cache, struct zs_cache_key 
     struct zs_cache_entry *dead = NULL;
     pthread_mutex_lock(lock);
     struct zs_cache_entry *e = insert(cache, key, value, bytes, &dead);
-    evict(cache, &dead);
+    evict(cache->budget, &dead);
     pthread_cond_broadcast(&loaded);
     unlock(dead);
     return e;
@@ -340,20 +310,13 @@ void *zs_cache_value(const struct zs_cache_entry *entry)
     return entry->value;
 }
 
-void zs_cache_pin(struct zs_cache_entry *e)
-{
-    pthread_mutex_lock(lock);
-    e->pins++;
-    pthread_mutex_unlock(lock);
-}
-
 void zs_cache_release(struct zs_cache *cache, struct zs_cache_entry *e)
 {
     struct zs_cache_entry *dead = NULL;
     pthread_mutex_lock(lock);
     if (--e->pins == 0 && e->in_table) {
-        list_push_newest(cache, e);
-        evict(cache, &dead);
+        list_push_newest(e);
+        evict(cache->budget, &dead);
     } else if (e->pins == 0) {
         e->next = NULL;
         dead = e;
@@ -373,8 +336,11 @@ void zs_caches_in_child(void)
 {
     struct zs_cache_entry *dead = NULL;
     (void)pthread_cond_init(&loaded, NULL);
-    for (struct zs_cache *c = process.first; c != NULL; c = c->next)
+    (void)pthread_cond_init(&destroyed, NULL);
+    for (struct zs_cache *c = caches; c != NULL; c = c->next) {
+        c->leaving = 0;
         detach_all(c, true, &dead);
+    }
     for (struct zs_cache_entry *e; (e = dead) != NULL;) {
         dead = e->next;
         free(e);

@@ -23,9 +23,11 @@ struct zs_cache_key {
 /* Bytes that an entry takes besides its value, for callers that count them. */
 #define ZS_CACHE_ENTRY_BYTES ((size_t)128)
 
-/* destroy releases a value; it is called without the lock held and must not use a cache. NULL without memory. */
+/* destroy releases a value; it is called without the lock held and must not free a cache. A budget of 0 is that of
+ * the process: beyond it, the least recently used values go, in whichever cache they are. NULL without memory. */
 struct zs_cache *zs_cache_create(uint64_t budget_bytes, void (*destroy)(void *value));
-void zs_cache_free(struct zs_cache *cache); /* nothing may be pinned; NULL is allowed */
+/* Nothing may be pinned. Returns when all its values are destroyed. NULL is allowed. */
+void zs_cache_free(struct zs_cache *cache);
 
 /* The value for `key`, pinned, or NULL when it is not there. */
 struct zs_cache_entry *zs_cache_get(struct zs_cache *cache, struct zs_cache_key key);
@@ -42,26 +44,19 @@ struct zs_cache_entry *zs_cache_put(struct zs_cache *cache, struct zs_cache_key 
 
 /* The value of a pinned entry, valid until it is released. */
 void *zs_cache_value(const struct zs_cache_entry *entry);
-/* Pins a pinned entry once more; release it once more. */
-void zs_cache_pin(struct zs_cache_entry *entry);
-/* Takes one pin away: each call that returned the entry, or pinned it, needs one. */
+/* Takes one pin away: each call that returned the entry needs one. */
 void zs_cache_release(struct zs_cache *cache, struct zs_cache_entry *entry);
 
 /* Drops one key, or all. Pinned values live on until released. */
 void zs_cache_remove(struct zs_cache *cache, struct zs_cache_key key);
 void zs_cache_clear(struct zs_cache *cache);
 
-/* The bytes that the cache may hold: its own budget or, if that is less, the one of the process that it shares. */
-uint64_t zs_cache_budget(struct zs_cache *cache);
+/* The bytes that the cache may hold. */
+uint64_t zs_cache_budget(const struct zs_cache *cache);
 
 /* ---- The budget of the process ---- */
 
-/* Makes a cache whose values count in the budget of the process. Beyond the budget, the least recently used values go,
- * in whichever cache they are. The budget is at least `asked` bytes while the cache lives. */
-void zs_cache_share_budget(struct zs_cache *cache, uint64_t asked);
-
-/* The process's budget in bytes: the one set (64 MiB until then), or the most that a cache asked for; and how much of
- * it is used. */
+/* The process's budget in bytes, 64 MiB until it is set, and how much of it is used. */
 void zs_budget_set(uint64_t bytes);
 uint64_t zs_budget(void);
 uint64_t zs_budget_used(void);

@@ -31,14 +31,13 @@ static struct {
     struct job *jobs; /* that still take helpers */
     int threads;
     int idle;
-    struct zs_thread_context hooks;
 } pool = {.work = PTHREAD_COND_INITIALIZER};
 
-void zs_parallel_set_thread_context(const struct zs_thread_context *hooks)
+static struct zs_thread_context hooks;
+
+void zs_parallel_set_thread_context(const struct zs_thread_context *given)
 {
-    pthread_mutex_lock(&zs_locks[ZS_LOCK_POOL]);
-    pool.hooks = *hooks;
-    pthread_mutex_unlock(&zs_locks[ZS_LOCK_POOL]);
+    hooks = *given;
 }
 
 int zs_cpu_count(void)
@@ -70,6 +69,30 @@ static void job_run(struct job *job)
     }
 }
 
+/* Helps in another thread than the one that asked. */
+static void job_help(struct job *job)
+{
+    if (job->context != NULL)
+        hooks.enter(job->context);
+    job_run(job);
+    if (job->context != NULL)
+        hooks.enter(NULL);
+}
+
+static void job_init(struct job *job, size_t n, zs_parallel_fn fn, void *ctx, struct zs_error *err)
+{
+    *job = (struct job){.fn = fn, .ctx = ctx, .n = n, .status = ZS_OK, .err = err};
+    job->context = hooks.capture != NULL ? hooks.capture() : NULL;
+}
+
+/* Ends a job that no thread works on any more. */
+static enum zs_status job_end(const struct job *job)
+{
+    if (job->context != NULL)
+        hooks.release(job->context);
+    return job->status;
+}
+
 static void job_unlink(struct job *job)
 {
     for (struct job **p = &pool.jobs; *p != NULL; p = &(*p)->next) {
@@ -94,13 +117,8 @@ static void *pool_thread(void *unused)
         job->active++;
         if (++job->helpers == job->max_helpers)
             job_unlink(job);
-        const struct zs_thread_context hooks = pool.hooks;
         pthread_mutex_unlock(&zs_locks[ZS_LOCK_POOL]);
-        if (job->context != NULL)
-            hooks.enter(job->context);
-        job_run(job);
-        if (job->context != NULL)
-            hooks.enter(NULL);
+        job_help(job);
         pthread_mutex_lock(&zs_locks[ZS_LOCK_POOL]);
         if (--job->active == 0)
             pthread_cond_signal(&job->left);
@@ -146,17 +164,10 @@ enum zs_status zs_parallel_for(int threads, size_t n, zs_parallel_fn fn, void *c
             ZS_TRY(fn(ctx, i, err));
         return ZS_OK;
     }
-    struct job job = {.fn = fn, .ctx = ctx, .n = n, .status = ZS_OK, .err = err};
-    atomic_init(&job.next_item, 0);
-    atomic_init(&job.stop, false);
+    struct job job;
+    job_init(&job, n, fn, ctx, err);
     job.max_helpers = (size_t)threads < n ? threads - 1 : (int)(n - 1);
     pthread_cond_init(&job.left, NULL);
-
-    pthread_mutex_lock(&zs_locks[ZS_LOCK_POOL]);
-    const struct zs_thread_context hooks = pool.hooks;
-    pthread_mutex_unlock(&zs_locks[ZS_LOCK_POOL]);
-    if (hooks.capture != NULL)
-        job.context = hooks.capture();
 
     pthread_mutex_lock(&zs_locks[ZS_LOCK_POOL]);
     pool_grow(job.max_helpers);
@@ -174,30 +185,19 @@ enum zs_status zs_parallel_for(int threads, size_t n, zs_parallel_fn fn, void *c
         pthread_cond_wait(&job.left, &zs_locks[ZS_LOCK_POOL]);
     pthread_mutex_unlock(&zs_locks[ZS_LOCK_POOL]);
     pthread_cond_destroy(&job.left);
-    if (job.context != NULL)
-        hooks.release(job.context);
-    return job.status;
+    return job_end(&job);
 }
 
 struct zs_async {
-    zs_parallel_fn fn;
-    void *ctx;
-    void *context;
-    struct zs_thread_context hooks;
+    struct job job; /* of one item */
+    struct zs_error err;
     pthread_t thread;
     bool has_thread;
-    enum zs_status status;
-    struct zs_error err;
 };
 
 static void *async_run(void *arg)
 {
-    struct zs_async *a = arg;
-    if (a->context != NULL)
-        a->hooks.enter(a->context);
-    a->status = a->fn(a->ctx, 0, &a->err);
-    if (a->context != NULL)
-        a->hooks.enter(NULL);
+    job_help(&((struct zs_async *)arg)->job);
     return NULL;
 }
 
@@ -206,16 +206,10 @@ struct zs_async *zs_async_start(zs_parallel_fn fn, void *ctx)
     struct zs_async *a = calloc(1, sizeof *a);
     if (a == NULL)
         return NULL;
-    a->fn = fn;
-    a->ctx = ctx;
-    pthread_mutex_lock(&zs_locks[ZS_LOCK_POOL]);
-    a->hooks = pool.hooks;
-    pthread_mutex_unlock(&zs_locks[ZS_LOCK_POOL]);
-    if (a->hooks.capture != NULL)
-        a->context = a->hooks.capture();
+    job_init(&a->job, 1, fn, ctx, &a->err);
     a->has_thread = pthread_create(&a->thread, NULL, async_run, a) == 0;
     if (!a->has_thread)
-        a->status = fn(ctx, 0, &a->err);
+        job_run(&a->job);
     return a;
 }
 
@@ -225,9 +219,7 @@ enum zs_status zs_async_wait(struct zs_async *a, struct zs_error *err)
         return ZS_OK;
     if (a->has_thread)
         (void)pthread_join(a->thread, NULL);
-    if (a->context != NULL)
-        a->hooks.release(a->context);
-    const enum zs_status status = a->status;
+    const enum zs_status status = job_end(&a->job);
     if (status != ZS_OK && err != NULL)
         *err = a->err;
     free(a);

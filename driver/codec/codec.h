@@ -323,10 +323,8 @@ uint32_t zs_adler32(const void *data, size_t n);
 /* ---- Frames of zstd outside of chunks (zstd.c) ---- */
 
 /* Decodes one frame of n bytes, whether or not it declares its size, into `out` (from its start), which grows as needed
- * up to `limit` bytes; with the dictionary that the frame was made with, or NULL. ZS_UNSUPPORTED where this build has
- * no zstd. */
-enum zs_status zs_zstd_decode(const void *dictionary, size_t dictionary_size, const void *src, size_t n, size_t limit,
-                              struct zs_buffer *out, struct zs_error *err);
+ * up to `limit` bytes. ZS_UNSUPPORTED where this build has no zstd. */
+enum zs_status zs_zstd_decode(const void *src, size_t n, size_t limit, struct zs_buffer *out, struct zs_error *err);
 
 /* ---- Texts (texts.c): arrays of text are arrays of pointers. An element in memory is a `const unsigned char *` to
  * what is stored of a text: dtype.text_size bytes, code points of UTF-32 as little-endian uint32; or, of texts of any

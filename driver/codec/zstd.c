@@ -97,18 +97,13 @@ static enum zs_status decode_frame(ZSTD_DCtx *d, ZSTD_inBuffer *in, size_t limit
     return ZS_OK;
 }
 
-enum zs_status zs_zstd_decode(const void *dictionary, size_t dictionary_size, const void *src, size_t n, size_t limit,
-                              struct zs_buffer *out, struct zs_error *err)
+enum zs_status zs_zstd_decode(const void *src, size_t n, size_t limit, struct zs_buffer *out, struct zs_error *err)
 {
     ZSTD_inBuffer in = {src, n, 0};
     ZSTD_DCtx *d = ZSTD_createDCtx();
-    enum zs_status status = ZS_OK;
     out->size = 0;
     ZS_TRY_MEMORY(d, err);
-    if (dictionary != NULL && ZSTD_isError(ZSTD_DCtx_loadDictionary(d, dictionary, dictionary_size)))
-        status = zs_fail(err, ZS_CORRUPT, "zstd: expected a dictionary, found other bytes");
-    if (status == ZS_OK)
-        status = decode_frame(d, &in, limit, out, err);
+    const enum zs_status status = decode_frame(d, &in, limit, out, err);
     ZSTD_freeDCtx(d);
     return status;
 }
@@ -116,8 +111,7 @@ enum zs_status zs_zstd_decode(const void *dictionary, size_t dictionary_size, co
 
 const struct zs_codec zs_codec_zstd = {.name = "zstd", .lacks = "libzstd"};
 
-enum zs_status zs_zstd_decode(const void *dictionary, size_t dictionary_size, const void *src, size_t n, size_t limit,
-                              struct zs_buffer *out, struct zs_error *err)
+enum zs_status zs_zstd_decode(const void *src, size_t n, size_t limit, struct zs_buffer *out, struct zs_error *err)
 {
     return zs_fail(err, ZS_UNSUPPORTED, "zstd: this build lacks it");
 }

@@ -117,16 +117,21 @@ static bool isInTime(const std::string &before)
            isdigit(static_cast<unsigned char>(before[n - 1]));
 }
 
-/* ":name=value:name=value". A value may be a time with colons of its own. */
-static bool parseNamed(const std::string &text, ZSConnection &c, std::string &reason)
+/* "/array", "/array:i:j" or, behind our prefix, "/array:name=value:name=value". A value may be a time with colons of
+ * its own, and names of arrays may hold colons, too: indices are taken from the back. */
+static bool parseArray(const std::string &text, ZSConnection &c, std::string &reason)
 {
-    for (size_t at = 0; at < text.size();)
+    const bool isOwn = c.prefix == ZSConnection::Prefix::OWN;
+    std::string path = text.substr(0, text.find(':'));
+    for (size_t colon = text.find(':'), end; colon != std::string::npos; colon = end)
     {
-        const size_t end = std::min(text.find(':', at + 1), text.size());
-        const std::string piece = text.substr(at + 1, end - at - 1);
-        const size_t equals = piece.find('=');
-        if (equals != std::string::npos && equals > 0)
+        end = text.find(':', colon + 1);
+        const std::string piece = text.substr(colon + 1, end != std::string::npos ? end - colon - 1 : end);
+        const size_t equals = piece.find_first_of("=/");
+        if (isOwn && equals != std::string::npos && equals > 0 && piece[equals] == '=')
             c.named.emplace_back(zsUnescapedWord(piece.substr(0, equals)), piece.substr(equals + 1));
+        else if (c.named.empty())
+            path += ":" + piece;
         else if (isInTime(c.named.back().second))
             c.named.back().second += ":" + piece;
         else
@@ -135,30 +140,7 @@ static bool parseNamed(const std::string &text, ZSConnection &c, std::string &re
                      "; indices and named dimensions are not mixed, and a colon in a value is written %3A";
             return false;
         }
-        at = end;
     }
-    return true;
-}
-
-/* Position of ":name="; the end of the text where there is none. */
-static size_t findNamed(const std::string &text)
-{
-    for (size_t colon = text.find(':'); colon != std::string::npos; colon = text.find(':', colon + 1))
-    {
-        const size_t end = text.find_first_of(":=/", colon + 1);
-        if (end != std::string::npos && end > colon + 1 && text[end] == '=')
-            return colon;
-    }
-    return text.size();
-}
-
-/* "/array", "/array:i:j" or, behind our prefix, "/array:name=value". */
-static bool parseArray(const std::string &text, ZSConnection &c, std::string &reason)
-{
-    const bool isOwn = c.prefix == ZSConnection::Prefix::OWN;
-    const size_t named = isOwn ? findNamed(text) : text.size();
-    std::string path = text.substr(0, named);
-    // Indices are taken from the back, since array names may hold colons.
     for (size_t colon = path.rfind(':'); colon != std::string::npos; colon = path.rfind(':'))
     {
         const std::string number = path.substr(colon + 1);
@@ -167,7 +149,7 @@ static bool parseArray(const std::string &text, ZSConnection &c, std::string &re
         c.indices.insert(c.indices.begin(), std::strtoull(number.c_str(), nullptr, 10));
         path.resize(colon);
     }
-    if (!c.indices.empty() && named < text.size())
+    if (!c.indices.empty() && !c.named.empty())
     {
         reason = "indices and named dimensions are not mixed: found " + text.substr(path.size());
         return false;
@@ -178,7 +160,7 @@ static bool parseArray(const std::string &text, ZSConnection &c, std::string &re
     c.array = isOwn ? zsUnescapedWord(path) : path;
     c.arrayText = text;
     c.has_array = true;
-    return parseNamed(text.substr(named), c, reason);
+    return true;
 }
 
 /* ---- Names of stores ---- */

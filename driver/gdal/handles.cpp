@@ -54,11 +54,6 @@ std::vector<std::string> zsOpenStores()
 ZSStore::~ZSStore()
 {
     OpenStores().names.erase(this);
-    if (store != nullptr && zs_store_lacks_versions(store))
-        CPLError(CE_Warning, CPLE_AppDefined,
-                 "%s: this server gives no version of an object that was replaced: where two write into the same shard "
-                 "or document at once, one may lose changes",
-                 store->root);
     zs_hierarchy_free(hierarchy);
     zs_store_free(store);
 }

@@ -11,7 +11,6 @@ extern "C"
 #include "icechunk/icechunk.h"
 #include "raster/listing.h"
 #include "zarr/document.h"
-#include "zarr/draft.h"
 }
 
 /* ---- Identify: a store of v3 is ours, one of its draft and an Icechunk repository likewise; v2 is GDAL's own ---- */
@@ -119,7 +118,7 @@ static void tellWhatThereIs(const ZSStore &store, const ZSConnection &connection
     struct zs_error ignored;
     const std::string message = err->message;
     if (zs_hierarchy_is_consolidated(store.hierarchy) &&
-        zs_hierarchy_stored_node(store.hierarchy, connection.array.c_str(), &root, &ignored) == ZS_OK)
+        zs_hierarchy_occupant(store.hierarchy, connection.array.c_str(), &root, &ignored) == ZS_OK && root != nullptr)
         static_cast<void>(zs_fail(err, ZS_NOT_FOUND, "%s; it is there, and the open option "
                                   "USE_CONSOLIDATED_METADATA=NO finds it", message.c_str()));
     else if (zs_hierarchy_node(store.hierarchy, "", &root, &ignored) == ZS_OK &&

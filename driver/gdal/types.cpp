@@ -94,9 +94,15 @@ static bool needsWidening(enum zs_data_type type)
 /* Elements that are converted in one go, through a buffer on the stack. */
 constexpr size_t PIECE = 1024;
 
-bool ZSConversion::IsIdentity() const
+bool ZSConversion::IsReadAsIs() const
 {
-    return to == zsGDALType(from, from_size) && !needsWidening(from);
+    return buffer == zsGDALType(type, size) && !needsWidening(type) && validity == nullptr;
+}
+
+bool ZSConversion::IsStoredAsIs() const
+{
+    // A bool is 0 or 1, whatever byte stands for true.
+    return IsReadAsIs() && type != ZS_BOOL;
 }
 
 /* GDAL converts element by element, whatever the types. Where each value of one is a value of the other and both lie
@@ -185,21 +191,10 @@ static bool isAligned(const void *p, size_t size)
     return reinterpret_cast<uintptr_t>(p) % size == 0;
 }
 
-void zsConvert(void *conversion, const void *src, void *dst, ptrdiff_t dst_stride, size_t n)
+/* Converts numbers piecewise through a small buffer of a wider type. */
+static void convertWidened(const ZSConversion &c, const void *src, char *dst, ptrdiff_t dst_stride, size_t n)
 {
-    const auto &c = *static_cast<const ZSConversion *>(conversion);
-    const GDALDataType native = zsGDALType(c.from, c.from_size);
-    if (!needsWidening(c.from))
-    {
-        const auto size = static_cast<size_t>(GDALGetDataTypeSizeBytes(c.to));
-        const Widen widening = dst_stride == static_cast<ptrdiff_t>(size) ? widenBetween(native, c.to) : nullptr;
-        if (widening != nullptr && isAligned(src, c.from_size) && isAligned(dst, size))
-            widening(src, dst, n);
-        else
-            copyWords(src, native, c.from_size, dst, c.to, dst_stride, n);
-        return;
-    }
-    // Piecewise through a small buffer of the wider type.
+    const GDALDataType native = zsGDALType(c.type, c.size);
     union
     {
         GInt16 ints[PIECE];
@@ -210,21 +205,51 @@ void zsConvert(void *conversion, const void *src, void *dst, ptrdiff_t dst_strid
         const size_t part = std::min(PIECE, n - done);
         for (size_t i = 0; i < part; i++)
         {
-            if (c.from == ZS_INT8)
+            if (c.type == ZS_INT8)
                 wide.ints[i] = static_cast<const signed char *>(src)[done + i];
             else
                 wide.floats[i] = static_cast<float>(zs_half_to_double(static_cast<const uint16_t *>(src)[done + i]));
         }
         copyWords(&wide, native, static_cast<size_t>(GDALGetDataTypeSizeBytes(native)),
-                  static_cast<char *>(dst) + dst_stride * static_cast<ptrdiff_t>(done), c.to, dst_stride, part);
+                  dst + dst_stride * static_cast<ptrdiff_t>(done), c.buffer, dst_stride, part);
         done += part;
     }
 }
 
-bool ZSStoring::IsIdentity() const
+static void convertNumbers(const ZSConversion &c, const void *src, void *dst, ptrdiff_t dst_stride, size_t n)
 {
-    // A bool is 0 or 1, whatever byte stands for true.
-    return from == zsGDALType(to, to_size) && !needsWidening(to) && to != ZS_BOOL;
+    if (needsWidening(c.type))
+        return convertWidened(c, src, static_cast<char *>(dst), dst_stride, n);
+    const GDALDataType native = zsGDALType(c.type, c.size);
+    const auto size = static_cast<size_t>(GDALGetDataTypeSizeBytes(c.buffer));
+    const Widen widening = dst_stride == static_cast<ptrdiff_t>(size) ? widenBetween(native, c.buffer) : nullptr;
+    if (widening != nullptr && isAligned(src, c.size) && isAligned(dst, size))
+        widening(src, dst, n);
+    else
+        copyWords(src, native, c.size, dst, c.buffer, dst_stride, n);
+}
+
+static void convertMask(const ZSConversion &c, const void *src, void *dst, ptrdiff_t dst_stride, size_t n)
+{
+    const ZSConversion toDouble{c.type, c.size, GDT_Float64};
+    double elements[PIECE];
+    GByte values[PIECE];
+    for (size_t done = 0; done < n;)
+    {
+        const size_t part = std::min(PIECE, n - done);
+        convertNumbers(toDouble, static_cast<const char *>(src) + done * c.size, elements, sizeof(double), part);
+        for (size_t i = 0; i < part; i++)
+            values[i] = zs_validity_of(c.validity, elements[i]) ? 255 : 0;
+        copyWords(values, GDT_Byte, 1, static_cast<char *>(dst) + dst_stride * static_cast<ptrdiff_t>(done), c.buffer,
+                  dst_stride, part);
+        done += part;
+    }
+}
+
+void zsConvert(void *conversion, const void *src, void *dst, ptrdiff_t dst_stride, size_t n)
+{
+    const auto &c = *static_cast<const ZSConversion *>(conversion);
+    (c.validity != nullptr ? convertMask : convertNumbers)(c, src, dst, dst_stride, n);
 }
 
 /* Calls f with each element as a double. */
@@ -243,57 +268,33 @@ template <class F> static void eachAsDouble(const void *src, GDALDataType from, 
     }
 }
 
-void zsStore(void *storing, const void *src, void *dst, ptrdiff_t dst_stride, size_t n)
+/* As GDAL converts: rounded, the nearest number that the type has, 0 for NaN. */
+static signed char asInt8(double value)
 {
-    const auto &s = *static_cast<const ZSStoring *>(storing);
-    const GDALDataType native = zsGDALType(s.to, s.to_size);
-    const int fromSize = GDALGetDataTypeSizeBytes(s.from);
+    return std::isnan(value) ? 0 : static_cast<signed char>(std::round(std::max(-128.0, std::min(127.0, value))));
+}
+
+void zsStore(void *conversion, const void *src, void *dst, ptrdiff_t dst_stride, size_t n)
+{
+    const auto &c = *static_cast<const ZSConversion *>(conversion);
     auto out = static_cast<char *>(dst);
-    if (!needsWidening(s.to) && s.to != ZS_BOOL)
-        return copyWords(src, s.from, static_cast<size_t>(fromSize), dst, native, dst_stride, n);
-    eachAsDouble(src, s.from, n,
+    if (!needsWidening(c.type) && c.type != ZS_BOOL && c.validity == nullptr)
+        return copyWords(src, c.buffer, static_cast<size_t>(GDALGetDataTypeSizeBytes(c.buffer)), dst,
+                         zsGDALType(c.type, c.size), dst_stride, n);
+    eachAsDouble(src, c.buffer, n,
                  [&](double value)
                  {
-                     if (s.to == ZS_BOOL)
+                     if (c.validity != nullptr)
+                         *reinterpret_cast<unsigned char *>(out) = value != 0 ? 255 : 0;
+                     else if (c.type == ZS_BOOL)
                          *out = value != 0;
-                     else if (s.to == ZS_INT8)
-                         *reinterpret_cast<signed char *>(out) =
-                             static_cast<signed char>(std::max(-128.0, std::min(127.0, value)));
+                     else if (c.type == ZS_INT8)
+                         *reinterpret_cast<signed char *>(out) = asInt8(value);
                      else
                      {
                          const uint16_t half = zs_half_from_double(value);
                          memcpy(out, &half, sizeof half);
                      }
-                     out += dst_stride;
-                 });
-}
-
-void zsConvertMask(void *masking, const void *src, void *dst, ptrdiff_t dst_stride, size_t n)
-{
-    const auto &m = *static_cast<const ZSMasking *>(masking);
-    ZSConversion toDouble{m.type, m.size, GDT_Float64};
-    double elements[PIECE];
-    GByte values[PIECE];
-    for (size_t done = 0; done < n;)
-    {
-        const size_t part = std::min(PIECE, n - done);
-        zsConvert(&toDouble, static_cast<const char *>(src) + done * m.size, elements, sizeof(double), part);
-        for (size_t i = 0; i < part; i++)
-            values[i] = zs_validity_of(m.validity, elements[i]) ? 255 : 0;
-        copyWords(values, GDT_Byte, 1, static_cast<char *>(dst) + dst_stride * static_cast<ptrdiff_t>(done), m.buffer,
-                  dst_stride, part);
-        done += part;
-    }
-}
-
-void zsStoreMask(void *masking, const void *src, void *dst, ptrdiff_t dst_stride, size_t n)
-{
-    const auto &m = *static_cast<const ZSMasking *>(masking);
-    auto out = static_cast<unsigned char *>(dst);
-    eachAsDouble(src, m.buffer, n,
-                 [&](double value)
-                 {
-                     *out = value != 0 ? 255 : 0;
                      out += dst_stride;
                  });
 }
@@ -311,7 +312,7 @@ double zsElementToDouble(enum zs_data_type type, size_t item_size, const void *e
 static void store(GDALDataType from, const void *value, enum zs_data_type type, size_t item_size,
                   unsigned char *element)
 {
-    ZSStoring storing{from, type, item_size};
+    ZSConversion storing{type, item_size, from};
     zsStore(&storing, value, element, static_cast<ptrdiff_t>(item_size), 1);
 }
 

@@ -23,46 +23,23 @@ bool zsZarrType(GDALDataType type, enum zs_data_type *out);
 /* The type that holds the pixels of all bands of a dataset. */
 GDALDataType zsTypeOfBands(GDALDataset &dataset);
 
-/* How elements of a GDAL buffer become elements of an array. */
-struct ZSStoring
-{
-    GDALDataType from;
-    enum zs_data_type to;
-    size_t to_size;
-
-    bool IsIdentity() const;
-};
-
-/* zs_convert_fn with a ZSStoring as context. */
-extern "C" void zsStore(void *storing, const void *src, void *dst, ptrdiff_t dst_stride, size_t n);
-
-/* How elements of an array become elements of a GDAL buffer. */
+/* How elements of an array become those of a GDAL buffer, and these elements of it. */
 struct ZSConversion
 {
-    enum zs_data_type from;
-    size_t from_size;
-    GDALDataType to;
-
-    /* Whether elements can be copied as they are. */
-    bool IsIdentity() const;
-};
-
-/* zs_convert_fn with a ZSConversion as context. */
-extern "C" void zsConvert(void *conversion, const void *src, void *dst, ptrdiff_t dst_stride, size_t n);
-
-/* How elements that mark valid pixels become 0 and 255 in a buffer, and values of a buffer, of which 0 is invalid, such
- * elements. */
-struct ZSMasking
-{
-    const struct zs_validity *validity;
     enum zs_data_type type; /* of the array */
     size_t size;
     GDALDataType buffer;
+    /* Which elements of a mask mean "valid", 255 in a buffer, of which 0 is invalid; null: they are numbers. */
+    const struct zs_validity *validity = nullptr;
+
+    /* Whether elements can be copied as they are. */
+    bool IsReadAsIs() const;
+    bool IsStoredAsIs() const;
 };
 
-/* zs_convert_fn with a ZSMasking as context, for reading and for writing. */
-extern "C" void zsConvertMask(void *masking, const void *src, void *dst, ptrdiff_t dst_stride, size_t n);
-extern "C" void zsStoreMask(void *masking, const void *src, void *dst, ptrdiff_t dst_stride, size_t n);
+/* zs_convert_fn with a ZSConversion as context, for reading and for writing. */
+extern "C" void zsConvert(void *conversion, const void *src, void *dst, ptrdiff_t dst_stride, size_t n);
+extern "C" void zsStore(void *conversion, const void *src, void *dst, ptrdiff_t dst_stride, size_t n);
 
 /* A nodata value, as exactly as GDAL has it. */
 struct ZSNodata

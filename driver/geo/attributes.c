@@ -27,18 +27,6 @@ char *zs_codecs_text(const struct zs_node *node)
     return codecs != NULL ? zs_json_print(codecs) : NULL;
 }
 
-/* Whether xarray's names of dimensions are those that the array has. */
-static bool is_names_of_dimensions(const struct zs_node *node)
-{
-    const zs_json *names = zs_json_get(node->attributes, ZS_ARRAY_DIMENSIONS);
-    bool same = node->array != NULL && zs_json_is_array(names) && zs_json_size(names) == (size_t)node->array->ndim;
-    for (int d = 0; same && d < node->array->ndim; d++) {
-        const char *name = zs_dimension_name(node, d);
-        same = name != NULL && zs_json_equals(zs_json_at(names, (size_t)d), name);
-    }
-    return same;
-}
-
 /* Whether `coordinates` has the grid mapping and nothing else (zs_write_grid_mapping_name() adds it, for xarray). */
 static bool is_mapping_alone(const zs_json *attributes)
 {
@@ -50,8 +38,8 @@ static bool is_shown_elsewhere(const struct zs_node *node, const char *name,
                                const struct zs_band_properties *properties, bool has_srs)
 {
     const bool is_unsigned = node->array != NULL && node->array->dtype.is_declared_signed;
-    return (strcmp(name, ZS_ARRAY_DIMENSIONS) == 0 && is_names_of_dimensions(node)) ||
-           strcmp(name, ZS_NO_NODATA_ATTRIBUTE) == 0 || (is_unsigned && strcmp(name, ZS_UNSIGNED_ATTRIBUTE) == 0) ||
+    return strcmp(name, ZS_ARRAY_DIMENSIONS) == 0 || strcmp(name, ZS_NO_NODATA_ATTRIBUTE) == 0 ||
+           (is_unsigned && strcmp(name, ZS_UNSIGNED_ATTRIBUTE) == 0) ||
            (strcmp(name, "_FillValue") == 0 && properties->has_nodata) ||
            (strcmp(name, "scale_factor") == 0 && properties->has_scale) ||
            (strcmp(name, "add_offset") == 0 && properties->has_offset) ||
@@ -93,44 +81,23 @@ static enum zs_attribute_kind kind_of(const zs_json *value)
     }
 }
 
-/* The kind that holds values of both. */
-static enum zs_attribute_kind common_kind(enum zs_attribute_kind a, enum zs_attribute_kind b, bool has_negative)
-{
-    if (a == b)
-        return a;
-    if (a == ZS_ATTRIBUTE_TEXT || b == ZS_ATTRIBUTE_TEXT || a == ZS_ATTRIBUTE_JSON || b == ZS_ATTRIBUTE_JSON)
-        return ZS_ATTRIBUTE_JSON;
-    if (a == ZS_ATTRIBUTE_DOUBLE || b == ZS_ATTRIBUTE_DOUBLE || has_negative)
-        return ZS_ATTRIBUTE_DOUBLE;
-    return ZS_ATTRIBUTE_UINT64;
-}
-
-/* Texts, one of which at least is no number. */
-static bool is_list_of_texts(const zs_json *list)
-{
-    bool is_any = false;
-    for (const zs_json *e = zs_json_first(list); e != NULL; e = zs_json_next(e)) {
-        if (zs_json_typeof(e) != ZS_JSON_STRING)
-            return false;
-        is_any = is_any || kind_of(e) == ZS_ATTRIBUTE_TEXT;
-    }
-    return is_any;
-}
-
+/* The kind that holds all values. */
 static enum zs_attribute_kind kind_of_list(const zs_json *list)
 {
-    if (zs_json_size(list) == 0)
-        return ZS_ATTRIBUTE_JSON;
-    if (is_list_of_texts(list))
-        return ZS_ATTRIBUTE_TEXT;
-    enum zs_attribute_kind kind = kind_of(zs_json_first(list));
-    bool has_negative = false;
+    bool has[ZS_ATTRIBUTE_JSON + 1] = {false}, are_strings = true, has_negative = false;
     for (const zs_json *e = zs_json_first(list); e != NULL; e = zs_json_next(e)) {
         int64_t i;
+        has[kind_of(e)] = true;
+        are_strings = are_strings && zs_json_typeof(e) == ZS_JSON_STRING;
         has_negative = has_negative || (zs_json_int64(e, &i) && i < 0);
-        kind = common_kind(kind, kind_of(e), has_negative);
     }
-    return kind;
+    if (zs_json_size(list) == 0 || has[ZS_ATTRIBUTE_JSON])
+        return ZS_ATTRIBUTE_JSON;
+    if (has[ZS_ATTRIBUTE_TEXT])
+        return are_strings ? ZS_ATTRIBUTE_TEXT : ZS_ATTRIBUTE_JSON;
+    if (has[ZS_ATTRIBUTE_DOUBLE] || (has[ZS_ATTRIBUTE_UINT64] && has_negative))
+        return ZS_ATTRIBUTE_DOUBLE;
+    return has[ZS_ATTRIBUTE_UINT64] ? ZS_ATTRIBUTE_UINT64 : ZS_ATTRIBUTE_INT64;
 }
 
 static void take_value(struct zs_attribute *a, size_t at, const zs_json *value)

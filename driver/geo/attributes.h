@@ -80,14 +80,14 @@ struct zs_dimension {
 };
 
 /* The dimensions of an array that can be read, or of one of text: `dims` has room for ZS_MAX_NDIM. ZS_INVALID where its
- * document does not have them. One request for each dimension at most, where metadata are not consolidated. */
+ * document does not have them. Where metadata are not consolidated, one request for each dimension and
+ * each group in which its variable may be. */
 enum zs_status zs_dimensions_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_dimension *dims,
                                   int *count, struct zs_error *err);
 
-/* Writes type and direction of a dimension (either may be "") into the attributes of its variable, in CF's words, where
- * name and attributes do not imply them. Leaves out what CF has no word for. */
+/* Writes the type of a dimension as the CF `axis` of its variable, where name and attributes do not imply it. */
 enum zs_status zs_dimension_describe(struct zs_hierarchy *hierarchy, const struct zs_node *variable, const char *type,
-                                     const char *direction, struct zs_error *err);
+                                     struct zs_error *err);
 
 /* Makes the attributes of an array that list its dimensions (_ARRAY_DIMENSIONS, spatial:dimensions) call one by another
  * name. */

@@ -73,8 +73,8 @@ static bool from_conventions(struct zs_hierarchy *hierarchy, const struct zs_nod
     return zs_spatial_find_axes(node, &scope, found) || zs_zagg_find_axes(node, &scope, found);
 }
 
-/* The only dimension whose kind is `axis`, -1 when there is none or more than one. */
-static int only_one(const char *kinds, int ndim, char axis)
+/* The only dimension whose kind is `axis`, -1 when there is none or more than one, or it is the other axis. */
+static int only_one(const char *kinds, int ndim, char axis, int other)
 {
     int found = -1;
     for (int i = 0; i < ndim; i++)
@@ -83,22 +83,16 @@ static int only_one(const char *kinds, int ndim, char axis)
                 return -1;
             found = i;
         }
-    return found;
+    return found != other ? found : -1;
 }
 
 /* Fills what is still unknown (-1) of X and Y from a kind per dimension. */
 static void from_kinds(struct zs_axes *axes, const char *kinds, int ndim)
 {
-    if (axes->x < 0) {
-        const int x = only_one(kinds, ndim, 'X');
-        if (x != axes->y)
-            axes->x = x;
-    }
-    if (axes->y < 0) {
-        const int y = only_one(kinds, ndim, 'Y');
-        if (y != axes->x)
-            axes->y = y;
-    }
+    if (axes->x < 0)
+        axes->x = only_one(kinds, ndim, 'X', axes->y);
+    if (axes->y < 0)
+        axes->y = only_one(kinds, ndim, 'Y', axes->x);
 }
 
 /* The axis that is before the first "_" of a name, or behind the last, and what else is in the name. 0: none. */

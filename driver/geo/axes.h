@@ -93,8 +93,8 @@ struct zs_selection {
  * - a number: 850, 850.0 and 8.5e2 are the same;
  * - a text, exactly.
  * In a dimension without a coordinate variable: the label of a channel, else an index. Reads the coordinate variable,
- * if there is one. ZS_ARGUMENT when no element matches (the message names the nearest), or several do (it counts them
- * and names the first two), or the variable cannot be read or is longer than ZS_LABELS_MAX. */
+ * if there is one. ZS_ARGUMENT when no element matches (the message names the first and the last), or several do (it
+ * counts them and names the first two), or the variable cannot be read or is longer than ZS_LABELS_MAX. */
 enum zs_status zs_select_value(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, const char *text,
                                struct zs_selection *selection, struct zs_error *err);
 

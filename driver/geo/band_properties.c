@@ -157,53 +157,32 @@ static bool categories_read(const zs_json *attributes, char ***categories)
     return ok;
 }
 
-static bool set(zs_json *object, const char *name, zs_json *value)
+/* Whether CF's flags can hold the names: they are words without spaces, and the last value has one. */
+static bool are_words(char *const *names)
 {
-    return value != NULL && zs_json_set(object, name, value) != NULL;
-}
-
-/* A name as one of CF's words, which have no spaces; *changed when it is not the same any more. */
-static char *cf_word(const char *name, bool *changed)
-{
-    char *word = zs_strdup(name);
-    for (char *p = word; p != NULL && *p != '\0'; p++)
-        if (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r') {
-            *p = '_';
-            *changed = true;
-        }
-    return word;
+    const char *last = "";
+    for (; *names != NULL; names++) {
+        if (strpbrk(*names, " \t\r\n") != NULL)
+            return false;
+        last = *names;
+    }
+    return last[0] != '\0';
 }
 
 static bool categories_write(zs_json *attributes, char *const *categories)
 {
-    zs_json *values = zs_json_new_array(), *names = zs_json_new_array();
+    if (!are_words(categories))
+        return zs_add_names(attributes, "gdal:categories", categories);
+    zs_json *values = zs_json_add_array(attributes, "flag_values");
     struct zs_buffer words = {0};
-    bool ok = values != NULL && names != NULL, changed = false;
-    for (size_t i = 0; ok && categories[i] != NULL; i++) {
-        ok = zs_json_add_string(names, NULL, categories[i]) != NULL;
-        if (categories[i][0] == '\0')
-            continue;
-        char *word = cf_word(categories[i], &changed);
-        ok = ok && word != NULL && zs_json_add_uint64(values, NULL, i) != NULL &&
-             (words.size == 0 || zs_buffer_append(&words, " ", 1, NULL) == ZS_OK) &&
-             zs_buffer_append(&words, word, strlen(word), NULL) == ZS_OK;
-        free(word);
-    }
-    ok = ok && zs_buffer_append(&words, "", 1, NULL) == ZS_OK;
-    /* Unnamed values at the end have no flag, and the list keeps them, too. */
-    const size_t n = zs_json_size(names);
-    changed = changed || (n > 0 && zs_json_equals(zs_json_at(names, n - 1), ""));
-    if (ok && zs_json_size(values) > 0) {
-        ok = zs_json_set_string(attributes, "flag_meanings", (const char *)words.data) &&
-             set(attributes, "flag_values", values);
-        values = NULL;
-    }
-    if (ok && changed) {
-        ok = set(attributes, "gdal:categories", names);
-        names = NULL;
-    }
-    zs_json_free(values);
-    zs_json_free(names);
+    bool ok = values != NULL;
+    for (size_t i = 0; ok && categories[i] != NULL; i++)
+        if (categories[i][0] != '\0')
+            ok = zs_json_add_uint64(values, NULL, i) != NULL &&
+                 (words.size == 0 || zs_buffer_append(&words, " ", 1, NULL) == ZS_OK) &&
+                 zs_buffer_append(&words, categories[i], strlen(categories[i]), NULL) == ZS_OK;
+    ok = ok && zs_buffer_append(&words, "", 1, NULL) == ZS_OK &&
+         zs_json_set_string(attributes, "flag_meanings", (const char *)words.data);
     zs_buffer_free(&words);
     return ok;
 }
@@ -561,27 +540,12 @@ enum zs_status zs_band_properties_read(const struct zs_node *node, struct zs_ban
     return ZS_OK;
 }
 
-static bool is_same_list(char *const *a, char *const *b)
-{
-    if (a == NULL || b == NULL)
-        return a == b;
-    while (*a != NULL && *b != NULL && strcmp(*a, *b) == 0)
-        a++, b++;
-    return *a == NULL && *b == NULL;
-}
-
-/* CF's flags can hold more than categories do (bits, any values): they stay where they are the same categories. */
 static bool write_categories(zs_json *attributes, char *const *categories)
 {
     static const char *const flags[] = {"flag_values", "flag_meanings", "flag_masks", "gdal:categories"};
-    char **old;
-    const bool ok = categories_read(attributes, &old), is_same = ok && is_same_list(old, categories);
-    zs_names_free(old);
-    if (!ok || is_same)
-        return ok;
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
         zs_json_remove(attributes, flags[i]);
-    return categories == NULL || categories_write(attributes, categories);
+    return categories == NULL || *categories == NULL || categories_write(attributes, categories);
 }
 
 /* One property that is the same for all bands: the first name gets the member of an entry; an attribute of another name

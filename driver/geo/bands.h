@@ -57,7 +57,7 @@ bool zs_domains_write(zs_json *parent, const char *name, const struct zs_domains
 #define ZS_NO_NODATA_ATTRIBUTE "gdal:no_nodata"
 
 /* Attribute of an array or group: an object of texts, the items of metadata whose names belong to conventions ("units",
- * "proj:code" ...) and could not be attributes of their own. */
+ * "grid_mapping" ...) and could not be attributes of their own. */
 #define ZS_ITEMS_ATTRIBUTE "gdal:metadata"
 
 /* Longest colour table: that of a 16-bit palette. A longer list is not read, nor written. */
@@ -129,8 +129,8 @@ enum zs_status zs_write_nodata(zs_json *attributes, const struct zs_dtype *dtype
                                struct zs_error *err);
 
 /* Makes properties `which` (ZS_BAND_...) those of an array for all its bands: units, scale_factor, add_offset,
- * long_name, COLOR_INTERPRETATION (as GDAL), gdal:color_table, flag_values and flag_meanings; one that is absent is
- * removed. Metadata are added (zs_items_write()). Nodata: zs_write_nodata(). */
+ * long_name, COLOR_INTERPRETATION (as GDAL), gdal:color_table, flag_values and flag_meanings (gdal:categories of names
+ * with spaces); one that is absent is removed. Metadata are added (zs_items_write()). Nodata: zs_write_nodata(). */
 enum zs_status zs_write_band_properties(zs_json *attributes, const struct zs_band_properties *properties,
                                         unsigned which, struct zs_error *err);
 

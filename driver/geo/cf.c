@@ -88,17 +88,10 @@ static bool transform_of_axes(const struct zs_regular_axis *x, const struct zs_r
         dy = -fabs(dx);
     if (dx == 0)
         return false;
-    transform[0] = x->first - dx / 2, transform[1] = dx, transform[2] = 0;
-    transform[3] = y->first - dy / 2, transform[4] = 0, transform[5] = dy;
+    const double centres[6] = {x->first, dx, 0, y->first, 0, dy};
+    memcpy(transform, centres, sizeof centres);
+    zs_transform_shift(transform, -0.5, -0.5);
     return true;
-}
-
-/* Remembers a variable that was not looked at. */
-static enum zs_status leave_out(struct zs_search *search, const struct zs_node *coordinate, struct zs_error *err)
-{
-    free(search->out->no_transform);
-    search->out->no_transform = zs_format("/%s: too large for a coordinate variable; it is not used", coordinate->path);
-    return search->out->no_transform != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 enum zs_status zs_cf_find_transform(struct zs_search *search, struct zs_error *err)
@@ -110,8 +103,6 @@ enum zs_status zs_cf_find_transform(struct zs_search *search, struct zs_error *e
     y = (struct zs_regular_axis){.found = false};
     if (x.coordinate != NULL)
         ZS_TRY(zs_regular_axis_read(search->hierarchy, search->node, search->axes.y, &y, err));
-    if (x.is_too_large || y.is_too_large)
-        ZS_TRY(leave_out(search, x.is_too_large ? x.coordinate : y.coordinate, err));
     if (x.coordinate != NULL && x.found)
         scale_axis(&x, search->out->srs);
     if (y.coordinate != NULL && y.found)
@@ -182,7 +173,7 @@ enum zs_status zs_cf_find_geolocation(struct zs_search *search, struct zs_error 
 
 /* ---- Writing ---- */
 
-/* Writes standard_name, long_name, units and axis of a coordinate variable; in brief without names. */
+/* Writes standard_name, long_name, units and axis of a coordinate variable. */
 static enum zs_status write_coordinate(zs_json *attributes, const struct zs_georef_out *geo, bool is_x,
                                        struct zs_error *err)
 {
@@ -204,27 +195,22 @@ static enum zs_status write_coordinate(zs_json *attributes, const struct zs_geor
                                 : unit != NULL   ? unit
                                                  : "m");
     }
-    if (ok && standard_name != NULL && geo->brief == NULL)
+    if (ok && standard_name != NULL)
         ok = zs_json_set_string(attributes, "standard_name", standard_name) &&
              zs_json_set_string(attributes, "long_name", long_name);
     return ok ? ZS_OK : zs_fail_memory(err);
 }
 
-/* Whether chunks of the variable have keys of the form "c/0", not "c.0" or "0". */
-static bool has_slashed_keys(const struct zs_node *coordinate)
-{
-    return !coordinate->array->key_is_v2 && coordinate->array->key_separator == '/';
-}
-
 /* The document of a float64 variable instead of one that cannot hold the values, or of none; NULL without memory.
  * Attributes are kept but for how numbers were packed. */
-static zs_json *new_axis_document(const struct zs_slot *slot, const char *name, uint64_t n)
+static zs_json *new_axis_document(const struct zs_hierarchy *hierarchy, const struct zs_slot *slot, const char *name,
+                                  uint64_t n)
 {
     static const char *const packing[] = {"scale_factor", "add_offset",  "_FillValue", "missing_value",
                                           "valid_range",  ZS_UNSIGNED_ATTRIBUTE};
     const struct zs_node *old = slot->own;
     zs_json *document =
-        zs_small_array_document(name, ZS_FLOAT64, n, slot->has_checksum, old != NULL && has_slashed_keys(old));
+        zs_small_array_document(name, ZS_FLOAT64, n, slot->has_checksum, zs_hierarchy_takes_dots(hierarchy, old));
     if (document != NULL && old != NULL && old->attributes != NULL) {
         zs_json *attributes = zs_json_set(document, "attributes", zs_json_copy(old->attributes));
         for (size_t i = 0; i < sizeof packing / sizeof packing[0]; i++)
@@ -268,22 +254,22 @@ static bool is_coordinate(const struct zs_node *found, const char *name)
 /* Writes the values in units of the CRS, as a float64 variable. New chunks have other keys than the stored ones, which
  * stay until the new document is stored. So a writer that is killed, or cannot write all values, leaves coordinates
  * that agree with the metadata. */
-static enum zs_status write_values(struct zs_hierarchy *hierarchy, const struct zs_slot *found, const char *name,
+static enum zs_status write_values(struct zs_hierarchy *hierarchy, const struct zs_slot *slot, const char *name,
                                    const struct zs_georef_out *geo, bool is_x, struct zs_error *err)
 {
-    struct zs_slot slot = *found;
     struct zs_store *store = zs_hierarchy_store(hierarchy);
     struct zs_node *made = NULL;
     double *values = zs_axis_values(geo, is_x);
     enum zs_status status = values != NULL ? ZS_OK : zs_fail_memory(err);
-    zs_json *document = status == ZS_OK ? new_axis_document(&slot, name, is_x ? geo->width : geo->height) : NULL;
+    const uint64_t n = is_x ? geo->width : geo->height;
+    zs_json *document = status == ZS_OK ? new_axis_document(hierarchy, slot, name, n) : NULL;
     if (status == ZS_OK)
-        status = document != NULL ? zs_node_create(slot.path, document, true, &made, err) : zs_fail_memory(err);
+        status = document != NULL ? zs_node_create(slot->path, document, true, &made, err) : zs_fail_memory(err);
     if (status == ZS_OK)
         status = zs_write_small_array(store, made, true, values, err);
     free(values);
     if (status == ZS_OK)
-        status = zs_hierarchy_replace(hierarchy, made, err);
+        status = zs_hierarchy_add(hierarchy, made, err);
     else
         zs_node_free(made);
     return status == ZS_OK ? describe_axis(hierarchy, made, geo, is_x, err) : status;
@@ -327,25 +313,13 @@ bool zs_cf_is_declared(struct zs_hierarchy *hierarchy, const struct zs_scope *sc
 }
 
 enum zs_status zs_cf_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
-                           const char *mapping_name, const struct zs_georef_out *geo, bool *has_all, bool *has_mapping,
+                           const char *mapping_name, const struct zs_georef_out *geo, struct zs_georef_shared *written,
                            struct zs_error *err)
 {
     bool y_is_current, x_is_current;
     ZS_TRY(write_axis(hierarchy, node, axes.y, geo, false, &y_is_current, err));
     ZS_TRY(write_axis(hierarchy, node, axes.x, geo, true, &x_is_current, err));
-    ZS_TRY(zs_grid_mapping_write(hierarchy, node, mapping_name, geo, has_mapping, err));
-    *has_all = y_is_current && x_is_current && *has_mapping;
+    ZS_TRY(zs_grid_mapping_write(hierarchy, node, mapping_name, geo, &written->has_mapping, err));
+    written->has_all = y_is_current && x_is_current && written->has_mapping;
     return ZS_OK;
 }
-
-static const char *const owned[] = {"grid_mapping", "coordinates", "_FillValue",  "missing_value", "scale_factor",
-                                    "add_offset",   "units",       "flag_values", "flag_meanings",
-                                    "ancillary_variables", ZS_UNSIGNED_ATTRIBUTE, NULL};
-static const char *const georef_members[] = {"grid_mapping", NULL};
-
-const struct zs_convention zs_cf = {
-    .uuid = "77c308c7-4db2-4774-8b2d-aa37e9997db6",
-    .name = "CF",
-    .owned = owned,
-    .georef_members = georef_members,
-};

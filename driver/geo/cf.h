@@ -4,7 +4,6 @@
 
 #include "geo/conventions.h"
 
-extern const struct zs_convention zs_cf;
 enum zs_status zs_cf_find_transform(struct zs_search *search, struct zs_error *err);
 /* The CRS of the grid mapping variable; an empty one counts as none. */
 void zs_cf_find_crs(struct zs_search *search);
@@ -60,8 +59,7 @@ bool zs_cf_is_declared(struct zs_hierarchy *hierarchy, const struct zs_scope *sc
 enum zs_status zs_cf_find_geolocation(struct zs_search *search, struct zs_error *err);
 
 /* Writes coordinate variables and the grid mapping `mapping_name` beside the array. Without a transform, or with a
- * rotated one, coordinates are removed, unless the transform is kept. *has_all: all are as they should be;
- * *has_mapping: the grid mapping is. */
+ * rotated one, coordinates are removed, unless the transform is kept. Sets has_all and has_mapping. */
 enum zs_status zs_cf_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
-                           const char *mapping_name, const struct zs_georef_out *geo, bool *has_all, bool *has_mapping,
+                           const char *mapping_name, const struct zs_georef_out *geo, struct zs_georef_shared *written,
                            struct zs_error *err);

@@ -334,7 +334,7 @@ static bool add_cf_parameters(zs_json *attributes, OGRSpatialReferenceH srs)
                  {"Mercator_1SP", "mercator", NULL, "central_meridian", "longitude_of_projection_origin",
                   "scale_factor_at_projection_origin"}};
     bool ok = true;
-    if (OSRIsGeographic(srs))
+    if (OSRIsGeographic(srs) && !OSRIsDerivedGeographic(srs)) /* not of a rotated pole */
         ok = zs_json_set_string(attributes, "grid_mapping_name", "latitude_longitude");
     const char *projection = OSRIsProjected(srs) ? OSRGetAttrValue(srs, "PROJECTION", 0) : NULL;
     for (size_t i = 0; projection != NULL && i < sizeof known / sizeof known[0]; i++) {
@@ -383,15 +383,17 @@ static bool add_wkt(zs_json *attributes, OGRSpatialReferenceH srs)
     return ok;
 }
 
-/* Writes crs_wkt, CF parameters that are common and simple, and GeoTransform. In brief spatial_ref with the code alone,
- * all that xarray needs. */
+/* Writes crs_wkt, CF's parameters that are common and simple, and GeoTransform; in brief the CRS's code where it has
+ * one. */
 static enum zs_status write_attributes(zs_json *attributes, const struct zs_georef_out *geo, struct zs_error *err)
 {
+    char *code = geo->is_brief && geo->srs != NULL ? zs_crs_to_code(geo->srs) : NULL;
     bool ok = true;
-    if (geo->brief != NULL && !geo->keeps_srs)
-        return zs_json_set_string(attributes, "spatial_ref", geo->brief) ? ZS_OK : zs_fail_memory(err);
-    if (geo->brief != NULL)
-        return ZS_OK;
+    if (code != NULL) {
+        ok = zs_json_set_string(attributes, "spatial_ref", code);
+        free(code);
+        return ok ? ZS_OK : zs_fail_memory(err);
+    }
     if (geo->srs != NULL) {
         ok = add_wkt(attributes, geo->srs);
         struct zs_quiet quiet;
@@ -463,6 +465,17 @@ static bool is_mapping(const struct zs_node *found, const char *name)
     return is_single || ((found->array == NULL || found->array->ndim < 2) && is_grid_mapping(found->attributes));
 }
 
+/* Whether a grid mapping is what write_attributes() writes in brief: "EPSG:32633" as spatial_ref, and of CRS and
+ * transform nothing else. */
+static bool is_brief(const zs_json *attributes)
+{
+    const char *code = zs_json_text(attributes, "spatial_ref", "");
+    size_t n = zs_json_get(attributes, GEOTRANSFORM) != NULL;
+    for (size_t i = 0; i < sizeof crs_members / sizeof crs_members[0]; i++)
+        n += zs_json_get(attributes, crs_members[i]) != NULL;
+    return n == 1 && strchr(code, ':') != NULL && strpbrk(code, "[{+ ") == NULL;
+}
+
 enum zs_status zs_grid_mapping_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *name,
                                      const struct zs_georef_out *geo, bool *is_current, struct zs_error *err)
 {
@@ -484,6 +497,8 @@ enum zs_status zs_grid_mapping_write(struct zs_hierarchy *hierarchy, const struc
     if (status != ZS_OK || !slot.is_usable || (written.keeps_transform && written.keeps_srs))
         return status;
     ZS_TRY(zs_hierarchy_edit(hierarchy, slot.own, &attributes, err));
+    if (geo->srs != NULL && is_brief(attributes))
+        written.keeps_srs = false; /* a level in brief becomes one in full, which `grid_mapping` may name */
     if (!written.keeps_transform)
         zs_json_remove(attributes, GEOTRANSFORM);
     for (size_t i = 0; i < sizeof crs_members / sizeof crs_members[0] && !written.keeps_srs; i++)

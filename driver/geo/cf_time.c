@@ -123,18 +123,17 @@ static int64_t unit_length(const char *word, size_t n)
         {"day", SECONDS_PER_DAY * NANO}, {"d", SECONDS_PER_DAY * NANO},
         {"week", 7 * SECONDS_PER_DAY * NANO},
     };
-    char lower[24];
-    if (n >= sizeof lower)
+    char name[24];
+    if (n >= sizeof name)
         return 0;
-    for (size_t i = 0; i < n; i++)
-        lower[i] = word[i] >= 'A' && word[i] <= 'Z' ? (char)(word[i] + 32) : word[i];
-    lower[n] = '\0';
+    memcpy(name, word, n);
+    name[n] = '\0';
     for (int plural = 0; plural < 2; plural++) {
         for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-            if (strcmp(lower, known[i].name) == 0)
+            if (zs_equals_ignoring_case(name, known[i].name))
                 return known[i].length;
-        if (n > 2 && lower[n - 1] == 's')
-            lower[n - 1] = '\0';
+        if (n > 2 && (name[n - 1] == 's' || name[n - 1] == 'S'))
+            name[n - 1] = '\0';
     }
     return 0;
 }
@@ -325,19 +324,14 @@ bool zs_datetime_unit(const char *name, int64_t scale, struct zs_time_unit *unit
     return true;
 }
 
-const char *zs_datetime_units(const char *name)
-{
-    const struct datetime_unit *known = datetime_unit_of(name);
-    return known != NULL ? known->since : NULL;
-}
-
-const char *zs_time_units(const struct zs_dtype *dtype)
+const char *zs_time_units(const struct zs_dtype *dtype, bool is_text)
 {
     const bool is_instant = dtype->type == ZS_DATETIME64;
-    if ((!is_instant && dtype->type != ZS_TIMEDELTA64) || dtype->unit_scale != 1)
+    const struct datetime_unit *known =
+        is_instant || dtype->type == ZS_TIMEDELTA64 ? datetime_unit_of(dtype->unit) : NULL;
+    if (known == NULL || (!(is_instant && is_text) && (dtype->unit_scale != 1 || known->word == NULL)))
         return NULL;
-    const struct datetime_unit *known = datetime_unit_of(dtype->unit);
-    return known == NULL || known->word == NULL ? NULL : is_instant ? known->since : known->word;
+    return is_instant ? known->since : known->word;
 }
 
 /* ---- Writing ---- */

@@ -35,11 +35,10 @@ bool zs_cf_time_parse(const char *units, const char *calendar, struct zs_time_un
 /* The unit of datetime64 ("Y" to "as") times `scale`. False for "generic" and anything else. */
 bool zs_datetime_unit(const char *name, int64_t scale, struct zs_time_unit *unit);
 
-/* CF units that instants of a datetime64 in this unit are written in ("nanoseconds since 1970-01-01"); NULL: none. */
-const char *zs_datetime_units(const char *name);
 /* CF units of the elements of a type that counts time ("seconds since 1970-01-01" for datetime64, "seconds" for
- * timedelta64); NULL for all others, and where CF has none of that length. */
-const char *zs_time_units(const struct zs_dtype *dtype);
+ * timedelta64); NULL for all others, and where CF has none of that length. With is_text: for datetime64 of any length,
+ * the unit in which its texts are counted. */
+const char *zs_time_units(const struct zs_dtype *dtype, bool is_text);
 
 /* The instant `count` units after the epoch. False where it has no text. */
 bool zs_time_instant_int(const struct zs_time_unit *unit, int64_t count, struct zs_instant *instant);

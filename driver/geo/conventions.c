@@ -5,13 +5,31 @@
 #include "base/memory.h"
 #include "geo/cf.h"
 
-const struct zs_convention *const zs_conventions[] = {
-    &zs_dggs, &zs_cf, &zs_gdal_members, &zs_proj, &zs_spatial, &zs_multiscales, &zs_ome, &zs_zagg, NULL,
-};
+#define DECLARATIONS "zarr_conventions"
+
+/* ---- Attributes of conventions ---- */
+
+static const char *const georef_attributes[] = {"dggs", "grid_mapping", "_CRS", "gdal:geotransform", NULL};
+static const char *const other_attributes[] = {
+    DECLARATIONS, "multiscales", "ome", "omero", ZS_ARRAY_DIMENSIONS,
+    /* CF */
+    "coordinates", "ancillary_variables", "_FillValue", "missing_value", "scale_factor", "add_offset", "units",
+    "flag_values", "flag_meanings", ZS_UNSIGNED_ATTRIBUTE,
+    /* GDAL */
+    "gdal:categories", ZS_BANDS_ATTRIBUTE, ZS_DOMAINS_ATTRIBUTE, ZS_GCPS_ATTRIBUTE, ZS_ITEMS_ATTRIBUTE,
+    "gdal:color_table", "color_interpretation", "COLOR_INTERPRETATION", ZS_NO_NODATA_ATTRIBUTE, NULL};
+
+bool zs_is_georef_attribute(const char *name)
+{
+    return zs_spatial_is_member(name) || zs_proj_is_member(name) || zs_is_one_of(name, georef_attributes);
+}
+
+bool zs_is_convention_attribute(const char *name)
+{
+    return zs_is_georef_attribute(name) || zs_is_one_of(name, other_attributes);
+}
 
 /* ---- Registration (zarr-conventions-spec) ---- */
-
-#define DECLARATIONS "zarr_conventions"
 
 /* Whether an entry of zarr_conventions, named `key` where they are an object, is of the convention. */
 static bool is_entry_of(const zs_json *entry, const char *key, const struct zs_convention *convention)
@@ -48,32 +66,6 @@ bool zs_convention_declare(const struct zs_convention *convention, zs_json *attr
     return zs_json_set(attributes, DECLARATIONS, list) != NULL;
 }
 
-/* ---- Members ---- */
-
-static bool is_prefixed(const char *name, const struct zs_convention *convention)
-{
-    return name != NULL && convention->prefix != NULL &&
-           strncmp(name, convention->prefix, strlen(convention->prefix)) == 0;
-}
-
-bool zs_convention_has_members(const struct zs_convention *convention, const zs_json *members)
-{
-    for (const zs_json *m = zs_json_first(members); m != NULL; m = zs_json_next(m))
-        if (is_prefixed(zs_json_name(m), convention))
-            return true;
-    return false;
-}
-
-void zs_convention_remove_members(const struct zs_convention *convention, zs_json *members)
-{
-    const zs_json *next;
-    for (const zs_json *m = zs_json_first(members); m != NULL; m = next) {
-        next = zs_json_next(m);
-        if (is_prefixed(zs_json_name(m), convention))
-            zs_json_remove(members, zs_json_name(m));
-    }
-}
-
 bool zs_set_doubles(zs_json *object, const char *name, const double *values, size_t n)
 {
     zs_json *list = zs_json_set(object, name, zs_json_new_array());
@@ -81,28 +73,6 @@ bool zs_set_doubles(zs_json *object, const char *name, const double *values, siz
     for (size_t i = 0; i < n && ok; i++)
         ok = zs_json_add_double(list, NULL, values[i]) != NULL;
     return ok;
-}
-
-void zs_georef_remove(zs_json *attributes)
-{
-    for (const struct zs_convention *const *c = zs_conventions; *c != NULL; c++)
-        zs_convention_remove_members(*c, attributes);
-}
-
-bool zs_is_convention_attribute(const char *name)
-{
-    for (const struct zs_convention *const *c = zs_conventions; *c != NULL; c++)
-        if (zs_is_one_of(name, (*c)->owned) || is_prefixed(name, *c))
-            return true;
-    return strcmp(name, DECLARATIONS) == 0 || strcmp(name, ZS_ARRAY_DIMENSIONS) == 0;
-}
-
-bool zs_is_georef_attribute(const char *name)
-{
-    for (const struct zs_convention *const *c = zs_conventions; *c != NULL; c++)
-        if (zs_is_one_of(name, (*c)->georef_members) || is_prefixed(name, *c))
-            return true;
-    return false;
 }
 
 /* ---- Reading ---- */

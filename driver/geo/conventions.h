@@ -1,6 +1,6 @@
-/* geo/conventions.h: the conventions by which stores georeference arrays, each in a file of its own, behind one table.
- * A new one is one file, a line at the end of this one, a row of zs_conventions[], and where it has a transform or a
- * CRS an entry of the lists in georef.c. Internal to the core: georef.h, bands.h and the rooms above use the table. */
+/* geo/conventions.h: the conventions by which stores georeference arrays, each in a file of its own.
+ * A new one is one file, its functions at the end of this one, its attributes in conventions.c, and where it has a
+ * transform or a CRS an entry of the lists in georef.c. Internal to the core. */
 #pragma once
 
 #include <cpl_error.h>
@@ -25,16 +25,11 @@ bool zs_has_word(const char *list, const char *name, bool with_keys);
  * some writers declare the conventions of the whole store. More would cost requests. */
 #define ZS_MAX_GROUPS 4
 
-enum zs_source_kind {
-    ZS_SOURCE_ARRAY, /* the array's attributes */
-    ZS_SOURCE_ENTRY, /* the multiscales entry that names the array or its group */
-    ZS_SOURCE_GROUP  /* attributes of its group, or of the group with that multiscales */
-};
 struct zs_scope_source {
-    enum zs_source_kind kind;
     const zs_json *members;
-    const struct zs_node *group; /* NULL for ZS_SOURCE_ARRAY */
-    bool has_layout;             /* ZS_SOURCE_GROUP: its members hold for the base level of its pyramid ... */
+    const struct zs_node *group; /* NULL: these are the array's own attributes */
+    bool is_entry;               /* they are the entry in the group's multiscales that names the array or its group */
+    bool has_layout;             /* the group's attributes: they hold for the base level of its pyramid ... */
     bool is_base;                /* ... and the array is of that level */
 };
 
@@ -154,32 +149,19 @@ struct zs_search {
 /* Takes a transform (GDAL's order, pixel corners) as the array's. False when it is none that can be inverted. */
 bool zs_search_take(struct zs_search *search, const double *transform);
 
-/* One convention. What it has not is NULL. Its functions that read are listed by what they find, in the order of their
- * priority: a transform and a CRS in georef.c, X and Y in axes.c, cells in healpix.c, pyramids in multiscales.c. They
- * leave alone what is absent, malformed, or contradicts the array's shape. */
-struct zs_convention {
-    const char *uuid, *name; /* its entry in `zarr_conventions`, of one that this driver writes */
-    const char *prefix;      /* that all its members begin with */
-    const char *const *owned;  /* attributes without a prefix, no plain metadata; NULL-terminated */
-    const char *const *georef_members; /* those of `owned` that georeference an array, as all with the prefix do */
-};
+/* Functions of conventions that read are listed by what they find, in the order of their priority: a transform and a
+ * CRS in georef.c, X and Y in axes.c, cells in healpix.c, pyramids in multiscales.c. They leave alone what is absent,
+ * malformed, or contradicts the array's shape. */
 
-/* All conventions. Ends with NULL. */
-extern const struct zs_convention *const zs_conventions[];
+/* The entry in `zarr_conventions` of a convention that this driver writes. */
+struct zs_convention {
+    const char *uuid, *name;
+};
 
 /* Makes zarr_conventions name the convention once, or not at all, leaving the others: by what readers go by, its UUID
  * (GDAL) and name (rioxarray). The object of the first draft becomes the array that readers of today look for. False
  * without memory. */
 bool zs_convention_declare(const struct zs_convention *convention, zs_json *attributes, bool is_wanted);
-
-/* Whether there are members with the convention's prefix. */
-bool zs_convention_has_members(const struct zs_convention *convention, const zs_json *members);
-
-/* Removes these members. */
-void zs_convention_remove_members(const struct zs_convention *convention, zs_json *members);
-
-/* Removes the georeferencing of the array that has these attributes. */
-void zs_georef_remove(zs_json *attributes);
 
 /* Whether an attribute of this name georeferences its array. */
 bool zs_is_georef_attribute(const char *name);
@@ -191,47 +173,47 @@ bool zs_set_doubles(zs_json *object, const char *name, const double *values, siz
 
 /* dggs (zarr-conventions/dggs; FORMATS 7.2): what of a sphere's cells an array holds. Of its grids HEALPix is read, by
  * the names "healpix" and "morton" (zagg). */
-extern const struct zs_convention zs_dggs;
 bool zs_dggs_find_healpix(struct zs_hierarchy *hierarchy, const struct zs_node *node, const struct zs_scope *scope,
                           struct zs_healpix *found);
 
 /* Members of GDAL's own Zarr driver in attributes of the array (FORMATS 4.8): `_CRS`, and `gdal:geotransform` where
  * that is rotated, or of an array that names no dimensions. And `crs`, a WKT that writers of xarray leave on the array
  * or its groups. */
-extern const struct zs_convention zs_gdal_members;
 void zs_gdal_find_transform(struct zs_search *search);
 void zs_gdal_find_crs(struct zs_search *search);
 /* Writes those that an array has: CRS and transform; and the transform of one that names no dimensions, for which other
  * conventions ask. */
 enum zs_status zs_gdal_members_write(zs_json *attributes, const struct zs_georef_out *geo, struct zs_error *err);
 
-extern const struct zs_convention zs_multiscales;
-
 /* OME-NGFF 0.5 (and 0.4, without `ome`): images as pyramids, coordinate transformations. */
-extern const struct zs_convention zs_ome;
 void zs_ome_find_transform(struct zs_search *search);
 /* Takes the image after `before` (NULL: the first) of layout->attributes as a pyramid. False: there is none. */
 bool zs_ome_take_image(struct zs_layout *layout, const zs_json *before);
 
 /* `proj:` (zarr-conventions; FORMATS 4.2): the CRS. */
-extern const struct zs_convention zs_proj;
 void zs_proj_find_crs(struct zs_search *search);
 /* The `proj:epsg` of drafts, which EOPF still writes. */
 void zs_proj_find_epsg(struct zs_search *search);
 /* The CRS that they declare, released with OSRRelease(); NULL: none that can be read. */
 OGRSpatialReferenceH zs_proj_crs(const zs_json *members);
+/* Whether a member of this name is of the convention, or of its drafts; whether there are such members; removes
+ * them. */
+bool zs_proj_is_member(const char *name);
+bool zs_proj_is_declared(const zs_json *members);
+void zs_proj_remove(zs_json *members);
 /* Replaces all members of the convention and its drafts by those of a CRS (NULL: none), and declares it where it has
  * any. False without memory. */
 bool zs_proj_write(zs_json *attributes, OGRSpatialReferenceH srs);
 
-/* `spatial:` (zarr-conventions; FORMATS 4.3): dimensions, affine transform, bounding box, size. */
-extern const struct zs_convention zs_spatial;
-/* X and Y of an array, false where it does not declare them. */
+/* `spatial:` (zarr-conventions; FORMATS 4.3): dimensions, affine transform, bounding box, size. X and Y of an array,
+ * false where it does not declare them. */
 bool zs_spatial_find_axes(const struct zs_node *node, const struct zs_scope *scope, struct zs_axes *axes);
 void zs_spatial_find_transform(struct zs_search *search);
 void zs_spatial_find_bbox(struct zs_search *search);
-#define ZS_SPATIAL_SHAPE "spatial:shape"
-#define ZS_SPATIAL_DIMENSIONS "spatial:dimensions"
+/* Whether a member of this name is of the convention. */
+bool zs_spatial_is_member(const char *name);
+/* The member that lists the dimensions of an array. */
+extern const char zs_spatial_dimensions[];
 /* {rows, columns} of the level that members speak of; false where it is undeclared. */
 bool zs_spatial_size(const zs_json *members, double size[2]);
 /* Whether members declare a transform or bounding box. */
@@ -243,7 +225,6 @@ bool zs_spatial_proj_is_declared(const zs_json *members);
 bool zs_spatial_write_level(zs_json *entry, const struct zs_georef_out *level);
 
 /* Rectilinear products of zagg (FORMATS 7.1): `crs`, `resolution` and `bounds` of the group that holds the arrays. */
-extern const struct zs_convention zs_zagg;
 bool zs_zagg_find_axes(const struct zs_node *node, const struct zs_scope *scope, struct zs_axes *axes);
 void zs_zagg_find_transform(struct zs_search *search);
 void zs_zagg_find_crs(struct zs_search *search);

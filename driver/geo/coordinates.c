@@ -19,44 +19,55 @@ static bool is_failure(enum zs_status status)
     return status == ZS_IO || status == ZS_NO_SPACE || status == ZS_CORRUPT || status == ZS_NO_MEMORY;
 }
 
-/* The array named as the dimension, readable or not. Looks above its group where that costs nothing, and for overviews,
- * whose groups have no copies of the coordinates above. */
-static const struct zs_node *find_named(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim)
+/* Whether an array of numbers or of text has that one dimension. */
+static bool is_along(const struct zs_node *found, uint64_t size)
 {
-    const char *name = node->array != NULL ? zs_dimension_name(node, dim) : NULL;
+    uint64_t shape[ZS_MAX_NDIM];
+    int ndim;
+    if (found->array != NULL)
+        return found->array->ndim == 1 && found->array->shape[0] == size;
+    return found->is_text && zs_strings_shape(found, &ndim, shape, NULL) == ZS_OK && ndim == 1 && shape[0] == size;
+}
+
+const struct zs_node *zs_dimension_variable(struct zs_hierarchy *hierarchy, const struct zs_node *node,
+                                            const char *name, uint64_t size)
+{
     char *group = zs_path_parent(node->path);
     int factor;
+    /* The groups of overviews have no copies of the coordinates above. */
     const bool is_level = group != NULL && zs_is_overview_group(zs_path_name(group), &factor);
     const struct zs_node *found =
         zs_array_beside(hierarchy, node, name, is_level || zs_hierarchy_is_consolidated(hierarchy));
     free(group);
-    return found != node ? found : NULL;
+    return found != NULL && is_along(found, size) ? found : NULL;
 }
 
-static bool is_coordinate_of(const struct zs_node *found, const struct zs_node *node, int dim)
+/* The variable of a dimension, of numbers or of text, that is another array. */
+static const struct zs_node *find_variable(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim)
 {
-    return found != NULL && found->array != NULL && found->array->ndim == 1 &&
-           found->array->shape[0] == node->array->shape[dim];
+    const char *name = node->array != NULL ? zs_dimension_name(node, dim) : NULL;
+    const struct zs_node *found =
+        name != NULL ? zs_dimension_variable(hierarchy, node, name, node->array->shape[dim]) : NULL;
+    return found != node ? found : NULL;
 }
 
 const struct zs_node *zs_coordinate_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim)
 {
-    const struct zs_node *found = find_named(hierarchy, node, dim);
-    return is_coordinate_of(found, node, dim) ? found : NULL;
+    const struct zs_node *found = find_variable(hierarchy, node, dim);
+    return found != NULL && found->array != NULL ? found : NULL;
 }
 
 enum zs_status zs_coordinate_texts(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, uint64_t first,
                                    uint64_t count, char ***texts, struct zs_error *err)
 {
-    uint64_t length;
     bool is_blank;
+    char **values;
     *texts = NULL;
     const size_t failures = zs_hierarchy_failures(hierarchy);
-    const struct zs_node *found = find_named(hierarchy, node, dim);
+    const struct zs_node *found = find_variable(hierarchy, node, dim);
     ZS_TRY(zs_hierarchy_check_since(hierarchy, failures, err));
-    if (found == NULL || count == 0 || !zs_strings_length(found, &length) || length != node->array->shape[dim])
+    if (found == NULL || found->array != NULL || count == 0)
         return ZS_OK;
-    char **values;
     const enum zs_status status = zs_strings_read(hierarchy, found, first, count, &values, &is_blank, err);
     if (status != ZS_OK)
         return is_failure(status) ? status : ZS_OK;
@@ -67,10 +78,10 @@ enum zs_status zs_coordinate_texts(struct zs_hierarchy *hierarchy, const struct 
     return ZS_OK;
 }
 
-/* Opens a variable to be read; *array is NULL for one of a kind that is not read. One thread and no cache to speak of:
- * a coordinate is a chunk or two, and each is decoded once. */
+/* Opens a variable to be read; *array is NULL for one of a kind that is not read, or beyond the budget. One thread and
+ * no cache to speak of: a coordinate is a chunk or two, and each is decoded once. */
 static enum zs_status open_variable(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_array **array,
-                                    bool *is_too_large, struct zs_error *err)
+                                    struct zs_error *err)
 {
     const struct zs_array_options options = {.threads = 1, .cache_bytes = (size_t)1 << 20};
     *array = NULL;
@@ -79,9 +90,8 @@ static enum zs_status open_variable(struct zs_hierarchy *hierarchy, const struct
         return is_failure(status) ? status : ZS_OK;
     const struct zs_array_info info = zs_array_get_info(*array);
     uint64_t bytes;
-    *is_too_large = !zs_product_u64(info.chunk_shape, info.ndim, &bytes) ||
-                    !zs_mul_u64(bytes, info.item_size, &bytes) || bytes > ZS_COORDINATE_MAX_CHUNK;
-    if (*is_too_large) {
+    if (!zs_product_u64(info.chunk_shape, info.ndim, &bytes) || !zs_mul_u64(bytes, info.item_size, &bytes) ||
+        bytes > ZS_COORDINATE_MAX_CHUNK) {
         zs_array_close(*array);
         *array = NULL;
     }
@@ -112,11 +122,10 @@ enum zs_status zs_coordinates_read(struct zs_hierarchy *hierarchy, const struct 
     if (meta == NULL || meta->dtype.type == ZS_RAW)
         return ZS_OK;
     out->dtype = &meta->dtype;
-    out->is_too_large = !zs_product_u64(count, meta->ndim, &out->count) || out->count > ZS_COORDINATE_MAX;
-    if (out->is_too_large || out->count == 0)
+    if (!zs_product_u64(count, meta->ndim, &out->count) || out->count > ZS_COORDINATE_MAX || out->count == 0)
         return ZS_OK;
     ZS_TRY(read_packing(variable, out, err));
-    ZS_TRY(open_variable(hierarchy, variable, &array, &out->is_too_large, err));
+    ZS_TRY(open_variable(hierarchy, variable, &array, err));
     if (array == NULL)
         return ZS_OK;
     const size_t size = meta->dtype.size;
@@ -156,22 +165,6 @@ static enum zs_status take_values(struct zs_coordinates *read, double **values, 
     zs_coordinates_clear(read);
     *values = out;
     return is_lost ? zs_fail_memory(err) : ZS_OK;
-}
-
-enum zs_status zs_variable_values(struct zs_hierarchy *hierarchy, const struct zs_node *variable, uint64_t most,
-                                  double **values, struct zs_error *err)
-{
-    static const uint64_t origin[ZS_MAX_NDIM];
-    const struct zs_array_meta *meta = variable->array;
-    struct zs_coordinates read;
-    uint64_t n;
-    *values = NULL;
-    if (meta == NULL || !zs_product_u64(meta->shape, meta->ndim, &n) || n > most)
-        return ZS_OK;
-    ZS_TRY(zs_coordinates_read(hierarchy, variable, origin, meta->shape, &read, err));
-    if (read.is_blank)
-        zs_coordinates_clear(&read);
-    return take_values(&read, values, err);
 }
 
 /* ---- Regular axes ---- */
@@ -234,7 +227,6 @@ enum zs_status zs_regular_axis_read(struct zs_hierarchy *hierarchy, const struct
     axis->coordinate = c;
     axis->size = node->array->shape[dim];
     ZS_TRY(zs_coordinates_read(hierarchy, c, &(uint64_t){0}, &axis->size, &read, err));
-    axis->is_too_large = read.is_too_large;
     ZS_TRY(take_values(&read, &values, err));
     if (values != NULL && is_longitude(c))
         unwrap(values, axis->size);

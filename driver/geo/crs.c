@@ -72,13 +72,8 @@ OGRSpatialReferenceH zs_crs_from_epsg(int64_t code)
 
 static OGRErr import_wkt(OGRSpatialReferenceH srs, const char *text)
 {
-    /* The function moves the pointer it is given, and does not write. */
-    char *cursor = zs_strdup(text), *start = cursor;
-    if (cursor == NULL)
-        return OGRERR_NOT_ENOUGH_MEMORY;
-    const OGRErr result = OSRImportFromWkt(srs, &cursor);
-    free(start);
-    return result;
+    char *cursor = (char *)(uintptr_t)text; /* the function moves this pointer, and does not write */
+    return OSRImportFromWkt(srs, &cursor);
 }
 
 OGRSpatialReferenceH zs_crs_from_wkt(const char *wkt)

@@ -88,16 +88,9 @@ bool zs_dggs_find_healpix(struct zs_hierarchy *hierarchy, const struct zs_node *
     return is_morton ? take_morton(node, dggs, found) : take_healpix(dggs, found);
 }
 
-static const char *const owned[] = {DGGS, NULL};
-
-const struct zs_convention zs_dggs = {
-    .uuid = "7b255807-140c-42ca-97f6-7a1cfecdbc38",
-    .name = "dggs",
-    .owned = owned,
-    .georef_members = owned,
-};
-
 /* ---- Writing ---- */
+
+static const struct zs_convention convention = {"7b255807-140c-42ca-97f6-7a1cfecdbc38", "dggs"};
 
 static bool write_ellipsoid(zs_json *dggs, const struct zs_healpix *healpix)
 {
@@ -123,5 +116,5 @@ enum zs_status zs_write_dggs(zs_json *attributes, const struct zs_healpix *healp
     if (ok && coordinate != NULL)
         ok = zs_json_add_string(dggs, "coordinate", coordinate) != NULL &&
              zs_json_add_string(dggs, "compression", "none") != NULL;
-    return ok && zs_convention_declare(&zs_dggs, attributes, true) ? ZS_OK : zs_fail_memory(err);
+    return ok && zs_convention_declare(&convention, attributes, true) ? ZS_OK : zs_fail_memory(err);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array/array.h"
 #include "base/checked.h"
 #include "base/memory.h"
 #include "geo/cf.h"
@@ -13,48 +14,23 @@
 
 /* ---- Sizes and names ---- */
 
-/* Sizes of an array of text, whose document no other function has looked at. */
-static enum zs_status sizes_of_text(const struct zs_node *node, struct zs_dimension *dims, int *count,
-                                    struct zs_error *err)
-{
-    const zs_json *shape = zs_json_get(node->document, "shape");
-    uint64_t all = 1;
-    if (!zs_json_is_array(shape) || zs_json_size(shape) > ZS_MAX_NDIM)
-        return zs_fail_found(err, ZS_INVALID, shape, "%s: shape: expected a list of at most %d sizes", node->key,
-                             ZS_MAX_NDIM);
-    *count = 0;
-    for (const zs_json *s = zs_json_first(shape); s != NULL; s = zs_json_next(s), ++*count)
-        if (!zs_json_uint64(s, &dims[*count].size) || !zs_mul_u64(all, dims[*count].size, &all))
-            return zs_fail_found(err, ZS_INVALID, shape, "%s: shape: expected sizes whose product fits 64 bits",
-                                 node->key);
-    return ZS_OK;
-}
-
 static enum zs_status sizes_and_names(const struct zs_node *node, struct zs_dimension *dims, int *count,
                                       struct zs_error *err)
 {
+    uint64_t own[ZS_MAX_NDIM], all;
+    const uint64_t *sizes = node->array != NULL ? node->array->shape : own;
     memset(dims, 0, ZS_MAX_NDIM * sizeof *dims);
     if (node->array == NULL && !node->is_text)
         return zs_fail(err, ZS_INVALID, "%s: expected an array that can be read", node->key);
     if (node->array == NULL)
-        ZS_TRY(sizes_of_text(node, dims, count, err));
+        ZS_TRY(zs_strings_shape(node, count, own, err));
     else
         *count = node->array->ndim;
-    for (int d = 0; d < *count; d++) {
-        dims[d].size = node->array != NULL ? node->array->shape[d] : dims[d].size;
-        dims[d].name = zs_dimension_name(node, d);
-    }
+    if (!zs_product_u64(sizes, *count, &all))
+        return zs_fail(err, ZS_INVALID, "%s: shape: expected sizes whose product fits 64 bits", node->key);
+    for (int d = 0; d < *count; d++)
+        dims[d] = (struct zs_dimension){.name = zs_dimension_name(node, d), .size = sizes[d]};
     return ZS_OK;
-}
-
-/* ---- Coordinate variables ---- */
-
-static bool is_variable_of(const struct zs_node *found, const struct zs_dimension *dim)
-{
-    struct zs_dimension own[ZS_MAX_NDIM];
-    int count;
-    return found->type == ZS_NODE_ARRAY && sizes_and_names(found, own, &count, NULL) == ZS_OK && count == 1 &&
-           own[0].size == dim->size;
 }
 
 /* ---- Kinds ---- */
@@ -105,46 +81,28 @@ enum zs_status zs_dimensions_find(struct zs_hierarchy *hierarchy, const struct z
     ZS_TRY(sizes_and_names(node, dims, count, err));
     const size_t failures = zs_hierarchy_failures(hierarchy);
     for (int d = 0; d < *count; d++) {
-        /* One that hides another counts, fit or not. */
-        dims[d].variable =
-            zs_array_beside(hierarchy, node, dims[d].name, zs_hierarchy_is_consolidated(hierarchy));
-        if (dims[d].variable != NULL && !is_variable_of(dims[d].variable, &dims[d]))
-            dims[d].variable = NULL;
+        dims[d].variable = zs_dimension_variable(hierarchy, node, dims[d].name, dims[d].size);
         find_kind(&dims[d]);
     }
     return zs_hierarchy_check_since(hierarchy, failures, err);
 }
 
 enum zs_status zs_dimension_describe(struct zs_hierarchy *hierarchy, const struct zs_node *variable, const char *type,
-                                     const char *direction, struct zs_error *err)
+                                     struct zs_error *err)
 {
-    static const char *const axes[][3] = {{"HORIZONTAL_X", "X", "EAST"},
-                                          {"HORIZONTAL_Y", "Y", "NORTH"},
-                                          {"VERTICAL", "Z", ""},
-                                          {"TEMPORAL", "T", "FUTURE"}};
+    static const char *const axes[][2] = {
+        {"HORIZONTAL_X", "X"}, {"HORIZONTAL_Y", "Y"}, {"VERTICAL", "Z"}, {"TEMPORAL", "T"}};
     struct zs_dimension dim = {.name = zs_path_name(variable->path), .variable = variable};
-    find_kind(&dim);
-    const char *axis = NULL;
-    for (size_t i = 0; i < sizeof axes / sizeof axes[0]; i++)
-        if (strcmp(type, axes[i][0]) == 0 &&
-            (strcmp(type, dim.type) != 0 ||
-             (strcmp(direction, axes[i][2]) == 0 && strcmp(direction, dim.direction) != 0)))
-            axis = axes[i][1];
-    const bool is_up = strcmp(direction, "UP") == 0, is_down = strcmp(direction, "DOWN") == 0;
-    const char *positive = strcmp(type, "VERTICAL") == 0 && (is_up || is_down) &&
-                                   strcmp(direction, dim.direction) != 0
-                               ? (is_up ? "up" : "down")
-                               : NULL;
+    size_t i = 0;
     zs_json *attributes;
-    if (axis == NULL && positive == NULL)
+    find_kind(&dim);
+    while (i < sizeof axes / sizeof axes[0] && strcmp(type, axes[i][0]) != 0)
+        i++;
+    if (i == sizeof axes / sizeof axes[0] || strcmp(type, dim.type) == 0 ||
+        zs_json_get(variable->attributes, "axis") != NULL)
         return ZS_OK;
     ZS_TRY(zs_hierarchy_edit(hierarchy, variable, &attributes, err));
-    bool ok = true;
-    if (axis != NULL && zs_json_get(attributes, "axis") == NULL)
-        ok = zs_json_add_string(attributes, "axis", axis) != NULL;
-    if (ok && positive != NULL && zs_json_get(attributes, "positive") == NULL)
-        ok = zs_json_add_string(attributes, "positive", positive) != NULL;
-    return ok ? ZS_OK : zs_fail_memory(err);
+    return zs_json_add_string(attributes, "axis", axes[i][1]) != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 /* ---- Names ---- */
@@ -167,7 +125,7 @@ static zs_json *renamed_list(const zs_json *list, const char *from, const char *
 enum zs_status zs_dimension_rename_attributes(struct zs_hierarchy *hierarchy, const struct zs_node *node,
                                               const char *from, const char *to, struct zs_error *err)
 {
-    static const char *const lists[] = {ZS_ARRAY_DIMENSIONS, ZS_SPATIAL_DIMENSIONS};
+    static const char *const lists[] = {ZS_ARRAY_DIMENSIONS, zs_spatial_dimensions};
     zs_json *attributes;
     ZS_TRY(zs_hierarchy_edit(hierarchy, node, &attributes, err));
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {

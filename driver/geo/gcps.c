@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/memory.h"
 #include "geo/variables.h"
 
@@ -14,7 +15,7 @@ static const char *const names[VARIABLES] = {"latitude", "longitude", "line", "p
 
 struct variable {
     const struct zs_node *node; /* NULL where there is none */
-    double *values;
+    struct zs_coordinates read; /* no elements where there is none */
     uint64_t step[ZS_MAX_NDIM]; /* per dimension of the latitude: elements of this one from one index to the next */
 };
 
@@ -55,14 +56,19 @@ static bool find_steps(struct variable *v, const struct zs_node *latitude)
 static enum zs_status read_all(struct zs_hierarchy *hierarchy, struct variable *all, bool *is_whole,
                                struct zs_error *err)
 {
-    *is_whole = true;
+    static const uint64_t origin[ZS_MAX_NDIM];
+    const struct zs_array_meta *meta = all[LATITUDE].node->array; /* others have some of its dimensions */
+    uint64_t points;
+    *is_whole = zs_product_u64(meta->shape, meta->ndim, &points) && points <= ZS_MOST_GCPS;
     for (int i = 0; i < VARIABLES && *is_whole; i++) {
         if (all[i].node == NULL && i == HEIGHT)
             continue;
         *is_whole = all[i].node != NULL && find_steps(&all[i], all[LATITUDE].node);
         if (*is_whole)
-            ZS_TRY(zs_variable_values(hierarchy, all[i].node, ZS_MOST_GCPS, &all[i].values, err));
-        *is_whole = *is_whole && (all[i].values != NULL || i == HEIGHT);
+            ZS_TRY(zs_coordinates_read(hierarchy, all[i].node, origin, all[i].node->array->shape, &all[i].read, err));
+        if (all[i].read.is_blank)
+            zs_coordinates_clear(&all[i].read);
+        *is_whole = *is_whole && (all[i].read.elements != NULL || i == HEIGHT);
     }
     return ZS_OK;
 }
@@ -77,7 +83,7 @@ static enum zs_status make_list(const struct variable *all, struct zs_gcps *gcps
     const struct zs_array_meta *meta = all[LATITUDE].node->array;
     uint64_t points = 1, index[ZS_MAX_NDIM] = {0};
     for (int d = 0; d < meta->ndim; d++)
-        points *= meta->shape[d]; /* zs_variable_values() has seen that it fits */
+        points *= meta->shape[d]; /* read_all() has seen that it fits */
     struct zs_gcp *out = zs_calloc((size_t)points, sizeof *out);
     ZS_TRY_MEMORY(out, err);
     for (uint64_t i = 0; i < points; i++) {
@@ -86,8 +92,8 @@ static enum zs_status make_list(const struct variable *all, struct zs_gcps *gcps
             uint64_t at = 0;
             for (int d = 0; d < meta->ndim; d++)
                 at += index[d] * all[v].step[d];
-            if (all[v].values != NULL)
-                of[v] = all[v].values[at];
+            if (all[v].read.elements != NULL)
+                of[v] = zs_coordinate_at(&all[v].read, at);
         }
         const struct zs_gcp gcp = {of[PIXEL], of[LINE], of[LONGITUDE], of[LATITUDE],
                                    isfinite(of[HEIGHT]) ? of[HEIGHT] : 0};
@@ -104,7 +110,7 @@ static enum zs_status make_list(const struct variable *all, struct zs_gcps *gcps
 static enum zs_status read_product(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_gcps *gcps,
                                    struct zs_error *err)
 {
-    struct variable all[VARIABLES] = {{NULL, NULL, {0}}};
+    struct variable all[VARIABLES] = {{.node = NULL}};
     bool is_whole = false;
     const size_t failures = zs_hierarchy_failures(hierarchy);
     char *product = product_of(node->path);
@@ -124,7 +130,7 @@ static enum zs_status read_product(struct zs_hierarchy *hierarchy, const struct 
     if (status == ZS_OK && is_whole)
         status = make_list(all, gcps, err);
     for (int i = 0; i < VARIABLES; i++)
-        free(all[i].values);
+        zs_coordinates_clear(&all[i].read);
     return status;
 }
 

@@ -46,23 +46,3 @@ enum zs_status zs_gdal_members_write(zs_json *attributes, const struct zs_georef
         zs_json_remove(attributes, "crs");
     return ok ? ZS_OK : zs_fail_memory(err);
 }
-
-static const char *const owned[] = {"_CRS",
-                                    GEOTRANSFORM,
-                                    "gdal:categories",
-                                    "gdal:bands",
-                                    "gdal:metadata_domains",
-                                    ZS_GCPS_ATTRIBUTE,
-                                    ZS_ITEMS_ATTRIBUTE,
-                                    "gdal:color_table",
-                                    "color_interpretation",
-                                    "COLOR_INTERPRETATION",
-                                    ZS_NO_NODATA_ATTRIBUTE,
-                                    NULL};
-static const char *const georef_members[] = {"_CRS", GEOTRANSFORM, NULL};
-
-const struct zs_convention zs_gdal_members = {
-    .name = "GDAL",
-    .owned = owned,
-    .georef_members = georef_members,
-};

@@ -7,6 +7,12 @@
 #include "geo/cf.h"
 #include "geo/conventions.h"
 
+void zs_transform_shift(double *transform, double columns, double rows)
+{
+    transform[0] += columns * transform[1] + rows * transform[2];
+    transform[3] += columns * transform[4] + rows * transform[5];
+}
+
 bool zs_transform_is_valid(const double *transform)
 {
     const double determinant = transform[1] * transform[5] - transform[2] * transform[4];
@@ -123,10 +129,6 @@ static enum zs_status read_georef(struct zs_hierarchy *hierarchy, const struct z
     georef->pixel_is_point = georef->pixel_is_point ||
                              zs_json_equals(zs_json_get(node->attributes, ZS_REGISTRATION_ATTRIBUTE), "Point");
     georef->is_area_declared = georef->is_area_declared && !georef->pixel_is_point;
-    if (georef->has_transform || georef->geolocation_x != NULL) {
-        free(georef->no_transform);
-        georef->no_transform = NULL;
-    }
     if (georef->srs != NULL) {
         free(georef->no_crs);
         georef->no_crs = NULL;
@@ -154,6 +156,5 @@ void zs_georef_clear(struct zs_georef *georef)
     free(georef->geolocation_x);
     free(georef->geolocation_y);
     free(georef->no_crs);
-    free(georef->no_transform);
     memset(georef, 0, sizeof *georef);
 }

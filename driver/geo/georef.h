@@ -24,7 +24,8 @@
 struct zs_georef {
     bool has_transform;
     double transform[6]; /* GDAL's order: x = t0 + col t1 + row t2, y = t3 + col t4 + row t5; of pixel corners */
-    /* The source registered nodes: by spatial:registration, or by an attribute of the array as GDAL has it. */
+    /* The file says that pixels are points (spatial:registration, or GDAL's attribute); `transform` is of corners all
+     * the same. */
     bool pixel_is_point;
     bool is_area_declared; /* spatial:registration is "pixel"; else areas are what is usual */
     OGRSpatialReferenceH srs; /* owned; NULL when unknown; traditional GIS axis order is set */
@@ -32,9 +33,7 @@ struct zs_georef {
     char *geolocation_x;
     /* set together, and only without a transform. Their shape is (rows, columns) of the raster */
     char *geolocation_y;
-    /* owned, a sentence to warn of: why there is no CRS, and no transform nor geolocation, where what is there could
-     * not be used; or NULL */
-    char *no_crs, *no_transform;
+    char *no_crs; /* owned, a sentence to warn of: why what is there could not be used as a CRS; or NULL */
 };
 
 /* Reads what is known of the array `node`; what is absent, malformed, or contradicts the array's shape, is left out
@@ -43,6 +42,9 @@ struct zs_georef {
 enum zs_status zs_georef_read(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                               struct zs_georef *georef, struct zs_error *err);
 void zs_georef_clear(struct zs_georef *georef);
+
+/* Moves a transform by so many pixels along X and along Y: by -0.5 each makes one of pixel centres one of corners. */
+void zs_transform_shift(double *transform, double columns, double rows);
 
 /* Whether a transform is one that a store keeps: finite, and such that it can be inverted. */
 bool zs_transform_is_valid(const double *transform);
@@ -100,7 +102,10 @@ struct zs_georef_out {
     const char *dim_x, *dim_y; /* dimension names; NULL where the array does not name both */
     /* of the array, for multiscales: all dimensions and which are X and Y; ndim 0 is (Y, X) */
     int ndim, x, y;
-    const char *brief; /* the CRS's code, of an overview whose base and multiscales have the rest; or NULL; borrowed */
+    /* Of an overview with coordinate variables, whose multiscales entry has the transform: the array has no spatial:,
+     * and the grid mapping is the CRS's code alone. GDAL finds all metadata of a raster in the 16 KB that it has read.
+     * Not where CF alone would not do for GDAL 3.13, which reads neither a transform from one pixel nor a rotation. */
+    bool is_brief;
     bool keeps_transform, keeps_srs; /* it is the one that is there: of it nothing is written */
 };
 
@@ -122,7 +127,7 @@ enum zs_status zs_write_multiscales(zs_json *group_attributes, const struct zs_g
 
 /* Makes the grid mapping variable `name` the array's: `grid_mapping`, and a word of `coordinates`, without which xarray
  * does not take it for a coordinate by default (decode_coords="all" does), and rioxarray finds no CRS. Or only the
- * latter: of a variable in brief, from which GDAL 3.13 would make no CRS. Or neither. */
+ * latter: of one that is the code of a CRS, from which GDAL 3.13 would make none. Or neither. */
 enum zs_mapping { ZS_MAPPING_NONE, ZS_MAPPING_COORDINATE, ZS_MAPPING_NAMED };
 enum zs_status zs_write_grid_mapping_name(zs_json *attributes, const char *name, enum zs_mapping how,
                                           struct zs_error *err);
@@ -140,7 +145,6 @@ struct zs_georef_conventions {
     bool spatial_proj;       /* members of spatial: and proj: on the array, its groups or multiscales entries */
     bool cf;                 /* a grid mapping, or coordinate variables of X and Y */
     bool is_default;         /* the store uses none, so all of them */
-    bool is_brief;           /* an overview in spatial: and CF, the former in its multiscales entry alone */
     const char *mapping_name; /* of the grid mapping variable; borrowed */
 };
 
@@ -173,9 +177,8 @@ struct zs_georef_shared {
 
 /* Writes it: attributes of the array, and the grid mapping and coordinate variables in its group, made where they are
  * missing, unless *shared has them (NULL: it has not). Where one cannot be made, because its name is invalid or taken,
- * the present node stays and spatial: and proj: declare the georeferencing. With is_brief the array has spatial: only
- * where CF alone would not do for GDAL 3.13, which reads neither a transform from one pixel nor a rotation, and the CRS
- * by its code only. Documents change in memory (zs_hierarchy_flush()), values of coordinates in the store. */
+ * the present node stays and spatial: and proj: declare the georeferencing. Documents change in memory
+ * (zs_hierarchy_flush()), values of coordinates in the store. */
 enum zs_status zs_georef_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                const struct zs_georef_conventions *conventions, const struct zs_georef_out *geo,
                                struct zs_georef_shared *shared, struct zs_error *err);

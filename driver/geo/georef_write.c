@@ -10,15 +10,6 @@
 #include "geo/conventions.h"
 #include "geo/variables.h"
 
-/* Whether the entry in the multiscales, and not the array, declares the georeferencing. */
-static bool is_declared_by_entry(const struct zs_scope *scope)
-{
-    bool is_declared = false;
-    for (int i = 0; i < scope->sources && !is_declared; i++)
-        is_declared = scope->source[i].kind == ZS_SOURCE_ENTRY && zs_spatial_is_declared(scope->source[i].members);
-    return is_declared && !zs_spatial_is_declared(scope->node->attributes);
-}
-
 void zs_georef_conventions_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                 struct zs_georef_conventions *conventions)
 {
@@ -28,7 +19,6 @@ void zs_georef_conventions_find(struct zs_hierarchy *hierarchy, const struct zs_
     for (int i = 0; i < scope.sources; i++)
         conventions->spatial_proj = conventions->spatial_proj || zs_spatial_proj_is_declared(scope.source[i].members);
     conventions->cf = zs_cf_is_declared(hierarchy, &scope, axes, &conventions->mapping_name);
-    conventions->is_brief = conventions->cf && is_declared_by_entry(&scope);
     if (!conventions->spatial_proj && !conventions->cf)
         conventions->spatial_proj = conventions->cf = conventions->is_default = true;
 }
@@ -63,59 +53,43 @@ struct zs_georef_out zs_georef_out_make(const struct zs_node *node, struct zs_ax
     return out;
 }
 
-/* Whether CF is enough to see where an array lies, for all. */
-static bool is_seen_in_cf(const struct zs_georef_out *geo)
-{
-    return !geo->has_transform || (zs_has_axes(geo) && geo->width > 1 && geo->height > 1);
-}
-
 enum zs_status zs_georef_write_attributes(zs_json *attributes, const struct zs_georef_conventions *conventions,
                                           const struct zs_georef_out *geo, const struct zs_georef_shared *shared,
                                           struct zs_error *err)
 {
-    struct zs_georef_out stated = *geo;
-    const bool is_brief = geo->brief != NULL && shared->has_all;
+    struct zs_georef_out declared = *geo;
     const bool is_cf_alone = !conventions->spatial_proj && shared->has_all;
-    stated.has_transform = geo->has_transform && !is_brief && !is_cf_alone;
-    stated.srs = is_cf_alone && !is_brief ? NULL : geo->srs;
-    ZS_TRY(zs_write_spatial_proj(attributes, &stated, err));
+    declared.has_transform = geo->has_transform && !is_cf_alone && !(geo->is_brief && shared->has_all);
+    declared.srs = is_cf_alone ? NULL : geo->srs;
+    ZS_TRY(zs_write_spatial_proj(attributes, &declared, err));
     ZS_TRY(zs_gdal_members_write(attributes, geo, err));
     if (geo->srs == NULL && !geo->keeps_srs && !geo->has_transform)
         return zs_write_grid_mapping_name(attributes, conventions->mapping_name, ZS_MAPPING_NONE, err);
     if (!shared->is_written || !shared->has_mapping)
         return ZS_OK;
     return zs_write_grid_mapping_name(attributes, conventions->mapping_name,
-                                      geo->brief != NULL ? ZS_MAPPING_COORDINATE : ZS_MAPPING_NAMED, err);
+                                      geo->is_brief ? ZS_MAPPING_COORDINATE : ZS_MAPPING_NAMED, err);
 }
 
 enum zs_status zs_georef_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                const struct zs_georef_conventions *conventions, const struct zs_georef_out *geo,
                                struct zs_georef_shared *shared, struct zs_error *err)
 {
-    const bool has_group = node->path[0] != '\0', writes_cf = conventions->cf && has_group;
-    struct zs_georef_shared own = {.has_all = has_group, .has_mapping = true};
-    struct zs_georef_out stated = *geo;
+    const bool has_group = node->path[0] != '\0';
+    struct zs_georef_shared own = {.is_written = conventions->cf && has_group, .has_all = has_group};
+    struct zs_georef_out written = *geo;
     zs_json *attributes;
-    /* rioxarray looks for a variable of our name where nothing names one. */
-    const bool is_brief = writes_cf && conventions->is_brief && is_seen_in_cf(geo) && geo->srs != NULL &&
-                          strcmp(conventions->mapping_name, ZS_GRID_MAPPING) == 0;
-    char *code = is_brief ? zs_crs_to_code(geo->srs) : NULL;
-    stated.brief = code; /* NULL of a CRS without one, which is written in full */
-    enum zs_status status = ZS_OK;
-    if (writes_cf && shared != NULL && shared->is_written)
+    char *code = geo->is_brief && geo->srs != NULL ? zs_crs_to_code(geo->srs) : NULL;
+    written.is_brief = code != NULL; /* else the mapping has the whole CRS, or none, and is named for readers of CF */
+    free(code);
+    if (own.is_written && shared != NULL && shared->is_written)
         own = *shared;
-    else if (writes_cf)
-        status = zs_cf_write(hierarchy, node, axes, conventions->mapping_name, &stated, &own.has_all, &own.has_mapping,
-                             err);
-    own.is_written = writes_cf;
+    else if (own.is_written)
+        ZS_TRY(zs_cf_write(hierarchy, node, axes, conventions->mapping_name, &written, &own, err));
     if (shared != NULL)
         *shared = own;
-    if (status == ZS_OK)
-        status = zs_hierarchy_edit(hierarchy, node, &attributes, err);
-    if (status == ZS_OK)
-        status = zs_georef_write_attributes(attributes, conventions, &stated, &own, err);
-    free(code);
-    return status;
+    ZS_TRY(zs_hierarchy_edit(hierarchy, node, &attributes, err));
+    return zs_georef_write_attributes(attributes, conventions, &written, &own, err);
 }
 
 /* ---- Comparing ---- */

@@ -42,8 +42,8 @@ bool zs_healpix_find(struct zs_hierarchy *hierarchy, const struct zs_node *node,
 /* Whether cells of both lie on one grid: those of the same number are the same cell. */
 bool zs_healpix_is_same(const struct zs_healpix *a, const struct zs_healpix *b);
 
-/* The plane in which faces are squares, north up: +proj=healpix +rot_xy=45. Released with OSRRelease(); NULL where PROJ
- * does not take it. */
+/* The plane in which faces are squares, north up: +proj=healpix +rot_xy=45, around a meridian in degrees. Released with
+ * OSRRelease(); NULL where PROJ does not take it. */
 OGRSpatialReferenceH zs_healpix_crs(const struct zs_healpix *healpix, double central_meridian);
 
 /* ---- For the conventions ---- */

@@ -250,7 +250,7 @@ static enum zs_status print_numbers(const struct source *s, struct zs_labels *la
     enum zs_status status = ZS_OK;
     char text[ZS_LABEL_SIZE];
     if (s->numbers.is_packed || dtype->type == ZS_BOOL ||
-        (dtype->type == ZS_DATETIME64 && zs_time_units(dtype) == NULL))
+        (dtype->type == ZS_DATETIME64 && zs_time_units(dtype, false) == NULL))
         return ZS_OK;
     labels->numbers_type = classic_type(s);
     for (uint64_t i = 0; i < s->count && status == ZS_OK && labels->numbers_type != ZS_RAW; i++) {
@@ -309,7 +309,7 @@ static enum zs_status add_type(const struct zs_node *coordinate, struct zs_names
     const struct zs_dtype *dtype = &coordinate->array->dtype;
     const bool is_packed = zs_json_get(coordinate->attributes, "scale_factor") != NULL ||
                            zs_json_get(coordinate->attributes, "add_offset") != NULL;
-    const char *units = dtype->type == ZS_DATETIME64 ? zs_datetime_units(dtype->unit) : NULL;
+    const char *units = dtype->type == ZS_DATETIME64 ? zs_time_units(dtype, true) : NULL;
     if (units != NULL) {
         ZS_TRY(zs_names_add(items, zs_format("units=%s", units), err));
         return zs_names_add(items, zs_strdup("calendar=proleptic_gregorian"), err);
@@ -403,47 +403,34 @@ static enum zs_status parse_wanted(const struct source *s, const char *text, str
     return ZS_OK;
 }
 
-/* Distance of an element from the wanted value: 0 where it is that. NaN of a missing one, and of another text. */
-static double distance_to(const struct source *s, uint64_t index, const struct wanted *w)
+/* Whether an element is as wanted; a missing one is not. */
+static bool is_wanted(const struct source *s, uint64_t index, const struct wanted *w)
 {
     struct zs_instant at;
     if (s->texts != NULL)
-        return strcmp(s->texts[index], w->text) == 0 ? 0 : NAN;
-    if (s->is_time) {
-        if (!instant_at(s, index, &at))
-            return NAN;
-        if (zs_instant_compare(at, w->from) >= 0 && zs_instant_compare(at, w->to) < 0)
-            return 0;
-        return fabs((double)(at.seconds - w->from.seconds) + 1e-9 * (double)(at.nanoseconds - w->from.nanoseconds));
-    }
-    const bool is_absent = is_missing(s, element_at(s, index));
-    const double distance = is_absent ? NAN : fabs(zs_coordinate_at(&s->numbers, index) - w->number);
-    return distance <= w->tolerance * fabs(w->number) ? 0 : distance;
+        return strcmp(s->texts[index], w->text) == 0;
+    if (s->is_time)
+        return instant_at(s, index, &at) && zs_instant_compare(at, w->from) >= 0 && zs_instant_compare(at, w->to) < 0;
+    return !is_missing(s, element_at(s, index)) &&
+           fabs(zs_coordinate_at(&s->numbers, index) - w->number) <= w->tolerance * fabs(w->number);
 }
 
 /* The only element that is as wanted. */
 static enum zs_status find_element(const struct source *s, const struct wanted *w, uint64_t *index,
                                    struct zs_error *err)
 {
-    uint64_t count = 0, second = 0, nearest = 0;
-    double least = INFINITY;
+    uint64_t count = 0, second = 0;
     char a[ZS_LABEL_SIZE], b[ZS_LABEL_SIZE];
-    for (uint64_t i = 0; i < s->count; i++) {
-        const double distance = distance_to(s, i, w);
-        if (distance == 0 && count++ < 2)
+    for (uint64_t i = 0; i < s->count; i++)
+        if (is_wanted(s, i, w) && count++ < 2)
             *(count == 1 ? index : &second) = i;
-        if (distance < least) {
-            least = distance;
-            nearest = i;
-        }
-    }
     if (count > 1)
         return zs_fail(err, ZS_ARGUMENT, "%s: %llu elements are %s, the first are element %llu (%s) and %llu (%s)",
                        s->name, (unsigned long long)count, w->text, (unsigned long long)*index,
                        label_of(s, *index, a), (unsigned long long)second, label_of(s, second, b));
     if (count == 0)
-        return zs_fail(err, ZS_ARGUMENT, "%s: no element is %s; the %s is %s", s->name, w->text,
-                       s->texts != NULL ? "first" : "nearest", label_of(s, nearest, a));
+        return zs_fail(err, ZS_ARGUMENT, "%s: no element is %s; the first is %s, the last %s", s->name, w->text,
+                       label_of(s, 0, a), label_of(s, s->count - 1, b));
     return ZS_OK;
 }
 
@@ -571,7 +558,7 @@ static bool declared_type(char *const *attributes, struct zs_dtype *dtype)
 }
 
 /* One element of the type; false when the text is no number that it can be. */
-static bool parse_element_number(const struct zs_dtype *dtype, const char *text, void *element)
+static bool parse_element(const struct zs_dtype *dtype, const char *text, void *element)
 {
     zs_json *holder = zs_json_new_array();
     const zs_json *json = CPLGetValueType(text) != CPL_VALUE_STRING ? zs_json_add_raw(holder, NULL, text) : NULL;
@@ -581,22 +568,18 @@ static bool parse_element_number(const struct zs_dtype *dtype, const char *text,
     return ok;
 }
 
-/* Like parse_element_number(), and with a time unit for instants, too. */
-static bool parse_element(const struct zs_dtype *dtype, const struct zs_time_unit *unit, const char *text,
-                          void *element)
-{
-    char number[32];
-    return parse_element_number(dtype, text, element) ||
-           (unit != NULL && zs_time_number(unit, text, number, sizeof number) &&
-            parse_element_number(dtype, number, element));
-}
-
+/* Elements of the type from all texts, which with a time unit may be instants, too. */
 static bool parse_all(const struct zs_dtype *dtype, const struct zs_time_unit *unit, const char *const *texts,
                       size_t count, unsigned char *elements)
 {
-    for (size_t i = 0; i < count; i++)
-        if (!parse_element(dtype, unit, texts[i], elements + i * dtype->size))
+    char number[32];
+    for (size_t i = 0; i < count; i++) {
+        unsigned char *element = elements + i * dtype->size;
+        if (!parse_element(dtype, texts[i], element) &&
+            (unit == NULL || !zs_time_number(unit, texts[i], number, sizeof number) ||
+             !parse_element(dtype, number, element)))
             return false;
+    }
     return true;
 }
 

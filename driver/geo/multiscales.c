@@ -160,6 +160,8 @@ bool zs_level_size(struct zs_hierarchy *hierarchy, const struct zs_node *group, 
 
 /* ---- Writing ---- */
 
+static const struct zs_convention convention = {"d35379db-88df-4056-af3a-620245f8e347", "multiscales"};
+
 static bool add_level(zs_json *layout, const struct zs_georef_out *geo, size_t index, const char *const *paths,
                       const uint64_t *widths, const uint64_t *heights)
 {
@@ -220,14 +222,6 @@ enum zs_status zs_write_multiscales(zs_json *group_attributes, const struct zs_g
     } else {
         zs_json_remove(group_attributes, "multiscales");
     }
-    ok = ok && zs_convention_declare(&zs_multiscales, group_attributes, levels > 0);
+    ok = ok && zs_convention_declare(&convention, group_attributes, levels > 0);
     return ok ? ZS_OK : zs_fail_memory(err);
 }
-
-static const char *const owned[] = {"multiscales", NULL};
-
-const struct zs_convention zs_multiscales = {
-    .uuid = "d35379db-88df-4056-af3a-620245f8e347",
-    .name = "multiscales",
-    .owned = owned,
-};

@@ -60,9 +60,9 @@ void zs_ome_find_transform(struct zs_search *search)
             if (zs_json_size(own) == 0 || !apply(own, node->array->ndim, dims, s, t, 0) ||
                 !apply(layout.transforms, node->array->ndim, dims, s, t, 0))
                 return;
-            /* OME's are of pixel centres. */
-            const double corners[6] = {t[0] - s[0] / 2, s[0], 0, t[1] - s[1] / 2, 0, s[1]};
-            (void)!zs_search_take(search, corners);
+            double transform[6] = {t[0], s[0], 0, t[1], 0, s[1]};
+            zs_transform_shift(transform, -0.5, -0.5); /* OME's are of pixel centres */
+            (void)!zs_search_take(search, transform);
             return;
         }
     }
@@ -141,10 +141,3 @@ const char *zs_channel_colour(struct zs_hierarchy *hierarchy, const struct zs_no
     const char *colour = zs_json_text(zs_json_at(channels_along(hierarchy, node, dim), (size_t)index), "color", "");
     return strlen(colour) == 6 && strspn(colour, "0123456789abcdefABCDEF") == 6 ? colour : NULL;
 }
-
-static const char *const owned[] = {"ome", "omero", NULL};
-
-const struct zs_convention zs_ome = {
-    .name = "OME-NGFF",
-    .owned = owned,
-};

@@ -1,10 +1,26 @@
 #include "geo/conventions.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include <cpl_conv.h>
 
+#define PREFIX "proj:"
+
 /* ---- Reading ---- */
+
+bool zs_proj_is_member(const char *name)
+{
+    return strncmp(name, PREFIX, strlen(PREFIX)) == 0;
+}
+
+bool zs_proj_is_declared(const zs_json *members)
+{
+    const zs_json *m = zs_json_first(members);
+    while (m != NULL && !zs_proj_is_member(zs_json_name(m)))
+        m = zs_json_next(m);
+    return m != NULL;
+}
 
 /* Code, WKT, PROJJSON, in this order; any may be null. */
 OGRSpatialReferenceH zs_proj_crs(const zs_json *members)
@@ -32,37 +48,29 @@ void zs_proj_find_epsg(struct zs_search *search)
 
 /* ---- Writing ---- */
 
-/* Sets *has_any where the convention has a form for the CRS. */
-static bool add_crs(zs_json *members, OGRSpatialReferenceH srs, bool *has_any)
+/* The name is that of v1, which GDAL and most stores have, and what rioxarray (0.23) looks for. */
+static const struct zs_convention convention = {"f17cb550-5864-4468-aeb7-f3180cfb622f", PREFIX};
+
+void zs_proj_remove(zs_json *members)
 {
-    *has_any = true;
-    char *code = zs_crs_to_code(srs);
-    if (code != NULL) {
-        const bool ok = zs_json_add_string(members, "proj:code", code) != NULL;
-        free(code);
-        return ok;
+    const zs_json *next;
+    for (const zs_json *m = zs_json_first(members); m != NULL; m = next) {
+        next = zs_json_next(m);
+        if (zs_proj_is_member(zs_json_name(m)))
+            zs_json_remove(members, zs_json_name(m));
     }
-    char *wkt = zs_crs_to_wkt(srs, "FORMAT=WKT2_2019");
-    if (wkt == NULL) {
-        *has_any = false;
-        return true;
-    }
-    const bool ok = zs_json_add_string(members, "proj:wkt2", wkt) != NULL;
+}
+
+/* By its code, else as WKT; a CRS that has neither is not declared. */
+bool zs_proj_write(zs_json *attributes, OGRSpatialReferenceH srs)
+{
+    char *code = srs != NULL ? zs_crs_to_code(srs) : NULL;
+    char *wkt = srs != NULL && code == NULL ? zs_crs_to_wkt(srs, "FORMAT=WKT2_2019") : NULL;
+    zs_proj_remove(attributes);
+    const bool ok = (code == NULL || zs_json_add_string(attributes, "proj:code", code) != NULL) &&
+                    (wkt == NULL || zs_json_add_string(attributes, "proj:wkt2", wkt) != NULL) &&
+                    zs_convention_declare(&convention, attributes, code != NULL || wkt != NULL);
+    free(code);
     CPLFree(wkt);
     return ok;
 }
-
-bool zs_proj_write(zs_json *attributes, OGRSpatialReferenceH srs)
-{
-    bool has_any = false;
-    zs_convention_remove_members(&zs_proj, attributes);
-    return (srs == NULL || add_crs(attributes, srs, &has_any)) &&
-           zs_convention_declare(&zs_proj, attributes, has_any);
-}
-
-/* The name is that of v1, which GDAL and most stores have, and what rioxarray (0.23) looks for. */
-const struct zs_convention zs_proj = {
-    .uuid = "f17cb550-5864-4468-aeb7-f3180cfb622f",
-    .name = "proj:",
-    .prefix = "proj:",
-};

@@ -57,18 +57,18 @@ static void add_group_sources(struct zs_scope *scope, const struct zs_node *node
     if (below != NULL && zs_layout_first(group->attributes, &layout) && !layout.is_ome)
         level = zs_layout_find(&layout, below);
     if (level >= 0)
-        add_source(scope, (struct zs_scope_source){ZS_SOURCE_ENTRY, layout.level[level].entry, group, false, false});
+        add_source(scope, (struct zs_scope_source){layout.level[level].entry, group, true, false, false});
     /* Group members hold for the arrays directly in it, and for the levels it lays out: nothing else inherits. */
     const bool is_direct = below != NULL && strchr(below, '/') == NULL;
     if (level >= 0 || is_direct)
-        add_source(scope, (struct zs_scope_source){ZS_SOURCE_GROUP, group->attributes, group, level >= 0, level == 0});
+        add_source(scope, (struct zs_scope_source){group->attributes, group, false, level >= 0, level == 0});
 }
 
 void zs_scope_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_scope *scope)
 {
     memset(scope, 0, sizeof *scope);
     scope->node = node;
-    add_source(scope, (struct zs_scope_source){ZS_SOURCE_ARRAY, node->attributes, NULL, false, false});
+    add_source(scope, (struct zs_scope_source){.members = node->attributes});
     char *path = zs_path_parent(node->path);
     while (path != NULL && scope->groups < ZS_MAX_GROUPS) {
         const bool is_root = path[0] == '\0';

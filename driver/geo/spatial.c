@@ -6,14 +6,22 @@
 #include "geo/attributes.h"
 #include "geo/variables.h"
 
+#define PREFIX "spatial:"
+#define SHAPE "spatial:shape"
+
+const char zs_spatial_dimensions[] = "spatial:dimensions";
+
+bool zs_spatial_is_member(const char *name)
+{
+    return strncmp(name, PREFIX, strlen(PREFIX)) == 0;
+}
+
 bool zs_spatial_size(const zs_json *members, double size[2])
 {
-    return zs_json_doubles(zs_json_get(members, ZS_SPATIAL_SHAPE), size, 2);
+    return zs_json_doubles(zs_json_get(members, SHAPE), size, 2);
 }
 
 /* ---- Dimensions ---- */
-
-#define DIMENSIONS ZS_SPATIAL_DIMENSIONS
 
 static int named_dimension(const struct zs_node *node, const char *name)
 {
@@ -44,7 +52,7 @@ bool zs_spatial_find_axes(const struct zs_node *node, const struct zs_scope *sco
 {
     for (int p = 0; p < scope->sources; p++) {
         const char *y_name, *x_name;
-        if (!read_dimensions(zs_json_get(scope->source[p].members, DIMENSIONS), &y_name, &x_name))
+        if (!read_dimensions(zs_json_get(scope->source[p].members, zs_spatial_dimensions), &y_name, &x_name))
             continue;
         const int y = named_dimension(node, y_name), x = named_dimension(node, x_name);
         if (x < 0 || y < 0 || x == y)
@@ -68,7 +76,7 @@ static bool is_understood(const struct zs_search *search, int source)
         strcmp(text, "affine") != 0)
         return false;
     return x == NULL || y == NULL ||
-           !read_dimensions(zs_scope_inherited(&search->scope, source, DIMENSIONS), &first, &second) ||
+           !read_dimensions(zs_scope_inherited(&search->scope, source, zs_spatial_dimensions), &first, &second) ||
            (zs_dimension_is_of(y, first) && zs_dimension_is_of(x, second));
 }
 
@@ -101,10 +109,8 @@ void zs_spatial_find_transform(struct zs_search *search)
             continue;
         const zs_json *registration = zs_scope_inherited(&search->scope, p, "spatial:registration");
         double t[6] = {a[2], a[0], a[1], a[5], a[3], a[4]};
-        if (zs_json_equals(registration, "node")) { /* to the corner of the pixel whose centre is given */
-            t[0] -= (t[1] + t[2]) / 2;
-            t[3] -= (t[4] + t[5]) / 2;
-        }
+        if (zs_json_equals(registration, "node")) /* pixel centres */
+            zs_transform_shift(t, -0.5, -0.5);
         (void)!take_transform(search, t, registration);
     }
 }
@@ -125,7 +131,8 @@ static bool take_bbox(struct zs_search *search, int p)
     if (!(east > 0) || !(north > 0))
         return false;
     const double dx = east / ((double)search->width - less), dy = north / ((double)search->height - less);
-    const double t[6] = {b[0] - less * dx / 2, dx, 0, b[3] + less * dy / 2, 0, -dy};
+    double t[6] = {b[0], dx, 0, b[3], 0, -dy};
+    zs_transform_shift(t, -less / 2, -less / 2);
     return take_transform(search, t, registration);
 }
 
@@ -137,14 +144,14 @@ void zs_spatial_find_bbox(struct zs_search *search)
 
 /* ---- Writing ---- */
 
+static const struct zs_convention convention = {"689b58e2-cf7b-45e0-9fff-9cfc0883d6b4", PREFIX};
+
 /* Origin that the convention wants: the corner, or with node registration the centre of the first pixel. */
 static void convention_transform(const struct zs_georef_out *geo, double *transform)
 {
     memcpy(transform, geo->transform, 6 * sizeof *transform);
-    if (geo->pixel_is_point) {
-        transform[0] += (transform[1] + transform[2]) / 2;
-        transform[3] += (transform[4] + transform[5]) / 2;
-    }
+    if (geo->pixel_is_point)
+        zs_transform_shift(transform, 0.5, 0.5);
 }
 
 static bool add_transform(zs_json *object, const double *transform)
@@ -155,7 +162,7 @@ static bool add_transform(zs_json *object, const double *transform)
 
 static bool add_shape(zs_json *object, uint64_t height, uint64_t width)
 {
-    zs_json *a = zs_json_add_array(object, ZS_SPATIAL_SHAPE);
+    zs_json *a = zs_json_add_array(object, SHAPE);
     zs_json_add_uint64(a, NULL, height);
     return zs_json_add_uint64(a, NULL, width) != NULL;
 }
@@ -181,7 +188,7 @@ static bool add_bbox(zs_json *object, const struct zs_georef_out *geo, const dou
 
 static bool add_dimensions(zs_json *object, const struct zs_georef_out *geo)
 {
-    zs_json *a = zs_json_add_array(object, DIMENSIONS);
+    zs_json *a = zs_json_add_array(object, zs_spatial_dimensions);
     zs_json_add_string(a, NULL, geo->dim_y);
     return zs_json_add_string(a, NULL, geo->dim_x) != NULL;
 }
@@ -192,18 +199,18 @@ static bool add_registration(zs_json *object, const struct zs_georef_out *geo)
     return zs_json_add_string(object, "spatial:registration", geo->pixel_is_point ? "node" : "pixel") != NULL;
 }
 
-/* Replaces all members of the convention by those of `geo`; without a transform, or names of dimensions, there are
+/* Replaces the members that this driver knows by those of `geo`; without a transform, or names of dimensions, there are
  * none. */
 static bool write_members(zs_json *attributes, const struct zs_georef_out *geo)
 {
-    static const char *const known[] = {DIMENSIONS,     "spatial:transform",    "spatial:transform_type",
-                                        "spatial:bbox", "spatial:registration", ZS_SPATIAL_SHAPE};
+    static const char *const known[] = {zs_spatial_dimensions,  "spatial:transform", "spatial:transform_type",
+                                        "spatial:registration", "spatial:bbox",      SHAPE};
     if (geo->keeps_transform)
         return true;
     const bool is_written = geo->has_transform && geo->dim_x != NULL;
+    bool ok = true;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         zs_json_remove(attributes, known[i]);
-    bool ok = true;
     if (is_written) {
         double t[6];
         convention_transform(geo, t);
@@ -212,7 +219,10 @@ static bool write_members(zs_json *attributes, const struct zs_georef_out *geo)
              add_shape(attributes, geo->height, geo->width) && add_bbox(attributes, geo, t) &&
              add_registration(attributes, geo);
     }
-    return ok && zs_convention_declare(&zs_spatial, attributes, is_written);
+    bool is_used = is_written;
+    for (const zs_json *m = zs_json_first(attributes); m != NULL && !is_used; m = zs_json_next(m))
+        is_used = zs_spatial_is_member(zs_json_name(m)); /* of others */
+    return ok && zs_convention_declare(&convention, attributes, is_used);
 }
 
 enum zs_status zs_write_spatial_proj(zs_json *attributes, const struct zs_georef_out *geo, struct zs_error *err)
@@ -223,7 +233,7 @@ enum zs_status zs_write_spatial_proj(zs_json *attributes, const struct zs_georef
 
 bool zs_spatial_write_level(zs_json *entry, const struct zs_georef_out *level)
 {
-    static const char *const names[] = {ZS_SPATIAL_SHAPE, "spatial:transform", "spatial:bbox", "spatial:registration"};
+    static const char *const names[] = {SHAPE, "spatial:transform", "spatial:bbox", "spatial:registration"};
     double t[6];
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         zs_json_remove(entry, names[i]);
@@ -242,11 +252,5 @@ bool zs_spatial_is_declared(const zs_json *members)
 
 bool zs_spatial_proj_is_declared(const zs_json *members)
 {
-    return zs_spatial_is_declared(members) || zs_convention_has_members(&zs_proj, members);
+    return zs_spatial_is_declared(members) || zs_proj_is_declared(members);
 }
-
-const struct zs_convention zs_spatial = {
-    .uuid = "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4",
-    .name = "spatial:",
-    .prefix = "spatial:",
-};

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "geo/georef.h"
-#include "zarr/make.h"
+#include "zarr/hierarchy.h"
 
 /* The document of a small array, one chunk and not compressed, with a crc32c if has_checksum: a coordinate variable of
  * `count` elements along the dimension `name`, or with count 0 one that is 0-d and holds its fill value. Its chunk is
@@ -52,8 +52,13 @@ enum zs_status zs_slot_find(struct zs_hierarchy *hierarchy, const struct zs_node
 /* ---- Coordinate variables: one-dimensional arrays named as a dimension (CF conventions 1.3, "coordinate variable";
  * coordinates.c) ---- */
 
-/* The coordinate variable of dimension `dim` of the array: in its group, and in consolidated stores (where looking
- * costs nothing) and of overviews in the groups above; NULL when there is none, or its length differs. */
+/* The array of numbers or text whose one dimension has `size` elements, and which is called as that dimension of
+ * `node`, which it may be itself: in its group, and in consolidated stores (where looking costs nothing) and of
+ * overviews in the groups above. NULL when there is none; one of another shape hides those above it. */
+const struct zs_node *zs_dimension_variable(struct zs_hierarchy *hierarchy, const struct zs_node *node,
+                                            const char *name, uint64_t size);
+
+/* The coordinate variable of dimension `dim` of the array, of numbers; NULL when there is none. */
 const struct zs_node *zs_coordinate_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim);
 
 /* Elements [first, first + count) of the coordinate variable of dimension `dim` where that is an array of text
@@ -71,9 +76,9 @@ enum zs_status zs_coordinate_texts(struct zs_hierarchy *hierarchy, const struct 
 /* Elements of a variable, and what its attributes say of them. */
 struct zs_coordinates {
     const struct zs_dtype *dtype; /* borrowed from the node */
-    unsigned char *elements; /* owned, in that type; NULL for a kind that is not read (a codec that is not built in) */
+    unsigned char *elements; /* owned, in that type; NULL for a kind that is not read (a codec that is not built in),
+                                and beyond the budget */
     uint64_t count;
-    bool is_too_large;    /* beyond the budget: there are no elements */
     bool is_blank;        /* none differs from the array's fill value, as in a store without its chunks */
     bool is_packed;       /* by scale and offset */
     double scale, offset;
@@ -90,11 +95,6 @@ void zs_coordinates_clear(struct zs_coordinates *coordinates);
 /* A value, unpacked; NaN for a missing one. 64-bit integers are rounded to double. */
 double zs_coordinate_at(const struct zs_coordinates *coordinates, uint64_t index);
 
-/* All values of a variable of any rank, in row-major order. *values is freed with free(), and NULL for one of more than
- * `most` elements, for one that is blank, and where there are no elements. Fails as zs_coordinates_read() does. */
-enum zs_status zs_variable_values(struct zs_hierarchy *hierarchy, const struct zs_node *variable, uint64_t most,
-                                  double **values, struct zs_error *err);
-
 /* Deviation from a straight line, as part of a step, up to which an axis is regular. Gaussian latitudes deviate by up
  * to 1.6 % near the poles: placing them is worth more than that; coordinates rounded to a few decimals deviate less. */
 #define ZS_AXIS_TOLERANCE 0.025
@@ -102,13 +102,12 @@ enum zs_status zs_variable_values(struct zs_hierarchy *hierarchy, const struct z
 /* A regular axis: value i is first + i step, a longitude but for whole turns. */
 struct zs_regular_axis {
     bool found;
-    bool is_too_large; /* not looked at: beyond the budget */
     double first, step; /* step is 0 for an axis of one element */
     uint64_t size;
     const struct zs_node *coordinate;
 };
-/* Reads the axis of dimension `dim`; found is false where it has no coordinate variable, or one that is blank or not
- * regular. */
+/* Reads the axis of dimension `dim`; found is false where it has no coordinate variable, or one that is blank, not
+ * regular, or beyond the budget. */
 enum zs_status zs_regular_axis_read(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim,
                                     struct zs_regular_axis *axis, struct zs_error *err);
 

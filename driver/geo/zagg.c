@@ -97,7 +97,3 @@ void zs_zagg_find_crs(struct zs_search *search)
     if (group != NULL)
         search->out->srs = zs_crs_from_json(zs_json_get(group->attributes, "crs"));
 }
-
-const struct zs_convention zs_zagg = {
-    .name = "zagg",
-};

@@ -112,39 +112,19 @@ static size_t word_of(const char *text)
     return i;
 }
 
-/* Splits a path whose query begins at `query`: the words that name a commit go to `commit`, all else to `left`; there
- * is room for both. */
-static void split_query(const char *path, const char *query, char *left, char *commit, size_t size)
-{
-    size_t at = (size_t)(query - path);
-    char *const ends[] = {left, commit};
-    left[at] = '\0';
-    for (const char *word = query, *next; word != NULL; word = next) { /* with the '?' or '&' before it */
-        next = strchr(word + 1, '&');
-        const int n = next != NULL ? (int)(next - word) - 1 : (int)strlen(word + 1);
-        const bool is_commit = word_of(word + 1) < WORDS;
-        char *const out = ends[is_commit];
-        const size_t used = strlen(out), begin = is_commit ? 0 : at;
-        const char *before = used > begin ? "&" : is_commit ? "" : "?";
-        (void)snprintf(out + used, size - used, "%s%.*s", before, n, word + 1);
-    }
-}
-
 enum zs_status zs_icechunk_split(const char *path, char **root, char **commit, struct zs_error *err)
 {
-    const size_t size = strlen(path) + 1;
     const char *query = strrchr(path, '?');
-    *root = zs_strdup(path);
-    *commit = zs_calloc(1, size);
-    if (*root == NULL || *commit == NULL) {
-        free(*root);
-        free(*commit);
-        *root = *commit = NULL; /* the caller frees them, too */
-        return zs_fail_memory(err);
-    }
-    if (query != NULL && (zs_path_is_remote(path) || !zs_vsi_exists(path))) /* else a file has that name */
-        split_query(path, query, *root, *commit, size);
-    return ZS_OK;
+    const bool is_asked = query != NULL && word_of(query + 1) < WORDS &&
+                          (zs_path_is_remote(path) || !zs_vsi_exists(path)); /* else a file has that name */
+    *root = zs_strndup(path, is_asked ? (size_t)(query - path) : strlen(path));
+    *commit = zs_strdup(is_asked ? query + 1 : "");
+    if (*root != NULL && *commit != NULL)
+        return ZS_OK;
+    free(*root);
+    free(*commit);
+    *root = *commit = NULL; /* the caller frees them, too */
+    return zs_fail_memory(err);
 }
 
 /* Parses what stands behind "?" in the path of a store. Free selector->text also on failure. */
@@ -281,20 +261,6 @@ static enum zs_status find_in_folder(struct zs_store *store, const char *folder,
     return status;
 }
 
-/* A name as the object_store of Rust spells it in a key: some characters, and all beyond ASCII, as %XX. Icechunk has it
- * for all but S3. NULL without memory. */
-static char *spell(const char *name)
-{
-    char *out = malloc(3 * strlen(name) + 1), *to = out;
-    for (const char *c = name; out != NULL && *c != '\0'; c++) {
-        const bool is_plain = *c >= 0x20 && *c < 0x7F && strchr("\\{}^%`[]\"><~#|*?", *c) == NULL;
-        to += is_plain ? (*to = *c, 1) : snprintf(to, 4, "%%%02X", (unsigned char)*c);
-    }
-    if (out != NULL)
-        *to = '\0';
-    return out;
-}
-
 /* Finds the commit of a branch or tag, or, for SNAPSHOT, of an id. ZS_NOT_FOUND. */
 static enum zs_status find_named(struct history *h, enum word what, const char *name, char *id,
                                  struct zs_error *err)
@@ -309,24 +275,19 @@ static enum zs_status find_named(struct history *h, enum word what, const char *
         memcpy(id, name, ZS_ICECHUNK_ID_TEXT);
         return ZS_OK;
     }
-    char *folder = zs_format("%.*s.%s", (int)strlen(words[what]) - 1, words[what], name),
-         *spelt = folder != NULL ? spell(folder) : NULL;
-    enum zs_status status = spelt != NULL ? ZS_NOT_FOUND : zs_fail_memory(err);
-    if (spelt != NULL && zs_is_inside_name(folder))
-        status = find_in_folder(h->files->store, folder, id, err);
-    if (status == ZS_NOT_FOUND && strcmp(spelt, folder) != 0)
-        status = find_in_folder(h->files->store, spelt, id, err);
+    char *folder = zs_format("%.*s.%s", (int)strlen(words[what]) - 1, words[what], name);
+    ZS_TRY_MEMORY(folder, err);
+    const enum zs_status status =
+        zs_is_inside_name(folder) ? find_in_folder(h->files->store, folder, id, err) : ZS_NOT_FOUND;
     free(folder);
-    free(spelt);
     return status;
 }
 
-/* The names of a kind, as they are asked for, with commas between; NULL where they are not known. */
+/* The names of a kind in the list, with commas between; NULL without memory. */
 static char *list_names(const struct history *h, enum word what)
 {
-    char **list = NULL, id[ZS_ICECHUNK_ID_TEXT], *names = zs_strdup("");
-    const size_t n = strlen(words[what]) - 1;
-    for (size_t i = 0; h->info != NULL && i < refs_of(h, what)->count; i++) {
+    char *names = zs_strdup("");
+    for (size_t i = 0; i < refs_of(h, what)->count; i++) {
         struct ref ref = {0};
         const struct zs_flat_table t = zs_flat_element(refs_of(h, what), i);
         char *name = ZS_FLAT_READ(&t, ref_fields, &ref, NULL) == ZS_OK ? zs_icechunk_text(&ref.name) : NULL;
@@ -334,23 +295,6 @@ static char *list_names(const struct history *h, enum word what)
             add_name(&names, name);
         free(name);
     }
-    if (h->info == NULL && zs_store_list(h->files->store, "refs", &list, NULL) != ZS_OK) {
-        free(names);
-        return NULL;
-    }
-    if (list != NULL)
-        zs_names_sort(list);
-    for (char **name = list; name != NULL && *name != NULL; name++) {
-        const size_t length = zs_prefix_length(*name);
-        if (length <= n || strncmp(*name, words[what], n) != 0 || (*name)[n] != '.')
-            continue;
-        (*name)[length] = '\0';
-        if (find_in_folder(h->files->store, *name, id, NULL) != ZS_OK) /* what was deleted may leave its folder */
-            continue;
-        zs_unescape(*name);
-        add_name(&names, *name + n + 1);
-    }
-    zs_names_free(list);
     return names;
 }
 
@@ -408,9 +352,10 @@ static enum zs_status fail_unnamed(struct history *h, enum word what, const char
         return found;
     if (what == SNAPSHOT)
         return zs_fail(err, ZS_ARGUMENT, "there is no snapshot \"%.100s\"; that of the branch main is %s", name, id);
-    char *names = list_names(h, what);
-    const char *const shown = names == NULL ? "others" : names[0] == '\0' ? "none" : names;
-    (void)zs_fail(err, ZS_ARGUMENT, "there is no %.*s \"%.100s\"; there are %.300s", n, words[what], name, shown);
+    char *names = h->info != NULL ? list_names(h, what) : NULL;
+    const char *const shown = names == NULL ? "" : names[0] == '\0' ? "none" : names;
+    (void)zs_fail(err, ZS_ARGUMENT, "there is no %.*s \"%.100s\"%s%.300s", n, words[what], name,
+                  names != NULL ? "; there are " : "", shown);
     free(names);
     return ZS_ARGUMENT;
 }
@@ -439,7 +384,7 @@ static enum zs_status find_commit(struct history *h, const struct selector *sele
         ZS_TRY(walk_back(h, selector, commit->id, err));
     ZS_TRY(add_item(commit, "BRANCH", selector->value[BRANCH], err));
     ZS_TRY(add_item(commit, "TAG", selector->value[TAG], err));
-    if (h->info == NULL && h->files->store->is_remote) /* listing takes requests */
+    if (h->info == NULL)
         return ZS_OK;
     char *branches = list_names(h, BRANCH), *tags = list_names(h, TAG);
     status = add_item(commit, "BRANCHES", branches, err);

@@ -89,7 +89,7 @@ static enum zs_status take_content(struct zs_icechunk_file *f, enum zs_icechunk_
     if (b[COMPRESSION_AT] == 0)
         return ZS_OK;
     struct zs_buffer decoded = {0};
-    const enum zs_status status = zs_zstd_decode(NULL, 0, f->flat.data, f->flat.size, MAX_FILE_BYTES, &decoded, err);
+    const enum zs_status status = zs_zstd_decode(f->flat.data, f->flat.size, MAX_FILE_BYTES, &decoded, err);
     zs_buffer_free(&f->bytes);
     f->bytes = decoded;
     f->flat = (struct zs_flat){decoded.data, decoded.size};
@@ -120,9 +120,7 @@ static struct zs_cache *cache;
 
 static void cache_create(void)
 {
-    cache = zs_cache_create(UINT64_MAX, zs_icechunk_file_free);
-    if (cache != NULL)
-        zs_cache_share_budget(cache, 0);
+    cache = zs_cache_create(0, zs_icechunk_file_free);
 }
 
 enum zs_status zs_icechunk_files_init(struct zs_icechunk_files *files, struct zs_store *store, struct zs_error *err)
@@ -189,11 +187,6 @@ enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum 
 const struct zs_icechunk_file *zs_icechunk_file_of(const struct zs_cache_entry *entry)
 {
     return zs_cache_value(entry);
-}
-
-void zs_icechunk_file_pin(struct zs_cache_entry *entry)
-{
-    zs_cache_pin(entry);
 }
 
 void zs_icechunk_file_release(struct zs_cache_entry *entry)

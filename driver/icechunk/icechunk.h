@@ -19,7 +19,7 @@
  * ?snapshot=ID, ?as_of=TIME or ?branch=x&as_of=TIME. The last two are the last commit of the branch at or before the
  * time: 2026-09-01, 2026-09-01T06:00:00Z or 2026-09-01T08:00:00+02:00. %XX in a value is a byte. *commit is
  * "branch=x&as_of=TIME", or "" for the newest commit of the branch main; a file that is called like the whole name is
- * the root. Other words of a URL's query stay in the root, wherever they stand. Both are freed with free(). */
+ * the root, and a query that begins with another word is of its URL. Both are freed with free(). */
 enum zs_status zs_icechunk_split(const char *name, char **root, char **commit, struct zs_error *err);
 
 /* Replaces *store, which the new one takes over, by the store of a commit (see above). ZS_NOT_FOUND: there is no
@@ -28,8 +28,8 @@ enum zs_status zs_icechunk_split(const char *name, char **root, char **commit, s
 enum zs_status zs_icechunk_open(struct zs_store **store, const char *commit, struct zs_error *err);
 
 /* Describes the commit of such a store, which owns the NULL-terminated list of NAME=VALUE: SNAPSHOT, TIME (as
- * 2026-09-01T00:00:00.000000Z), MESSAGE, BRANCH or TAG, and BRANCHES and TAGS, names with commas between, which are
- * absent for a repository of version 1 over a network, where listing takes requests. */
+ * 2026-09-01T00:00:00.000000Z), MESSAGE, BRANCH or TAG; and of a repository of version 2 BRANCHES and TAGS, names with
+ * commas between. */
 char **zs_icechunk_items(const struct zs_store *store);
 
 /* Forgets what this process remembers of snapshots and manifests. */

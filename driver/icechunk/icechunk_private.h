@@ -50,7 +50,6 @@ enum zs_status zs_flat_read(const struct zs_flat_table *table, const struct zs_f
 /* ---- Files (file.c) ---- */
 
 #define ZS_ICECHUNK_ID_BYTES 12
-#define ZS_ICECHUNK_NODE_ID_BYTES 8
 /* An id in Crockford's Base32, zero-terminated. */
 #define ZS_ICECHUNK_ID_TEXT 21
 
@@ -88,7 +87,6 @@ enum zs_status zs_icechunk_file_find(const struct zs_icechunk_files *files, enum
 enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
                                     struct zs_cache_entry **entry, struct zs_error *err);
 const struct zs_icechunk_file *zs_icechunk_file_of(const struct zs_cache_entry *entry);
-void zs_icechunk_file_pin(struct zs_cache_entry *entry);     /* once more */
 void zs_icechunk_file_release(struct zs_cache_entry *entry); /* NULL is allowed */
 
 /* ---- Commits (commit.c) ---- */
@@ -103,58 +101,8 @@ struct zs_icechunk_commit {
 enum zs_status zs_icechunk_find(const struct zs_icechunk_files *files, const char *wanted,
                                 struct zs_icechunk_commit *commit, struct zs_error *err);
 
-/* ---- Snapshots (snapshot.c) ---- */
-
-struct zs_icechunk_node {
-    char *path;                      /* "" for the root */
-    const unsigned char *id;
-    struct zs_flat_vector document;  /* its zarr.json */
-    struct zs_flat_vector manifests; /* of an array */
-    struct zs_array_meta *keys;      /* how its chunk keys are spelt; read with the first chunk */
-    bool is_array;
-};
-
-struct zs_icechunk_snapshot {
-    struct zs_cache_entry *file; /* NULL where nothing was committed */
-    uint64_t flushed_at;         /* microseconds since 1970 */
-    struct zs_flat_vector message;
-    struct zs_icechunk_node *nodes; /* sorted by path */
-    size_t count;
-};
-
-/* Reads a snapshot ("": the empty one before the first commit). Close it also on failure. */
-enum zs_status zs_icechunk_snapshot_open(const struct zs_icechunk_files *files, const char *id,
-                                         struct zs_icechunk_snapshot *snapshot, struct zs_error *err);
-void zs_icechunk_snapshot_close(struct zs_icechunk_snapshot *snapshot);
-/* Finds the node whose path is the first n bytes of `path`; NULL when there is none. */
-struct zs_icechunk_node *zs_icechunk_snapshot_node(const struct zs_icechunk_snapshot *snapshot, const char *path,
-                                                   size_t n);
-/* Makes the document of the root, with those of all nodes as consolidated metadata; freed with free(). */
-enum zs_status zs_icechunk_snapshot_root(const struct zs_icechunk_snapshot *snapshot, char **text,
-                                         struct zs_error *err);
-/* Finds the id of the manifest with the chunk at a position of `ndim` numbers; NULL for a chunk that is fill value. */
-enum zs_status zs_icechunk_snapshot_find(const struct zs_icechunk_node *array, const uint64_t *index, int ndim,
-                                         const unsigned char **id, struct zs_error *err);
-
-/* ---- Manifests (manifest.c) ---- */
-
-/* Location of a chunk's bytes: in the manifest (bytes), in an object of the repository (chunk_id), or, which is
- * not read, in an object elsewhere (a URL: a "virtual" chunk). */
-struct zs_icechunk_ref {
-    struct zs_flat_vector index, bytes; /* bytes of NULL: in an object */
-    uint64_t offset, size;              /* in the object */
-    const unsigned char *chunk_id;      /* NULL: elsewhere */
-    struct zs_flat_vector location, compressed_location; /* one of them: the URL */
-};
+/* ---- Manifests (store.c) ---- */
 
 /* Checks that the references of each array are in order, of a file that is read: the search would take one that is not
  * for an absent chunk. */
 enum zs_status zs_icechunk_manifest_check(const struct zs_icechunk_file *file, struct zs_error *err);
-
-/* Finds the reference of the chunk at `index` of the array of a node. *is_there is false for a chunk that is fill
- * value. */
-enum zs_status zs_icechunk_manifest_find(const struct zs_icechunk_file *file,
-                                         const unsigned char node[ZS_ICECHUNK_NODE_ID_BYTES], const uint64_t *index,
-                                         int ndim, bool *is_there, struct zs_icechunk_ref *ref, struct zs_error *err);
-/* The URL of a virtual reference; freed with free(). NULL where it cannot be read. */
-char *zs_icechunk_manifest_location(const struct zs_icechunk_file *file, const struct zs_icechunk_ref *ref);

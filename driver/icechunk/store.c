@@ -1,21 +1,377 @@
 /* A commit of an Icechunk repository as a store: documents come from its snapshot, chunks from the references in its
- * manifests. A referenced object that is missing is an error, never absent: absent chunks read as fill value. */
+ * manifests, which are searched in the file as it is. A referenced object that is missing is an error, never absent:
+ * absent chunks read as fill value. */
 #include "icechunk/icechunk.h"
 
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/checked.h"
 #include "base/map.h"
-#include "store/vsi.h"
+#include "codec/codec.h"
 #include "icechunk/icechunk_private.h"
+#include "store/vsi.h"
+#include "zarr/name.h"
+
+/* ---- Snapshots: the nodes of a commit ---- */
+
+struct node {
+    char *path;                      /* "" for the root */
+    const unsigned char *id;
+    struct zs_flat_vector document;  /* its zarr.json */
+    struct zs_flat_vector manifests; /* of an array */
+    struct zs_array_meta *keys;      /* how its chunk keys are spelt; read with the first chunk */
+    bool is_array;
+};
+
+struct snapshot {
+    struct zs_cache_entry *file; /* NULL where nothing was committed */
+    uint64_t flushed_at;         /* microseconds since 1970 */
+    struct zs_flat_vector message;
+    struct node *nodes; /* sorted by path */
+    size_t count;
+};
+
+#define NODE_ID_BYTES 8
+
+/* The tables Snapshot, NodeSnapshot, ArrayNodeData and ManifestRef. */
+static const struct zs_flat_field snapshot_fields[] = {
+    {3, ZS_FLAT_NUMBER, 8, offsetof(struct snapshot, flushed_at), false},
+    {4, ZS_FLAT_VECTOR, 1, offsetof(struct snapshot, message), false}};
+static const struct zs_flat_field nodes_fields[] = {{2, ZS_FLAT_VECTOR, 4, 0, true}};
+
+struct node_table {
+    const unsigned char *id;
+    struct zs_flat_vector path, document;
+    uint64_t type;
+    struct zs_flat_table data;
+};
+enum { NODE_IS_ARRAY = 1, NODE_IS_GROUP = 2 };
+#define NODE(id, kind, size, member, is_needed) {id, kind, size, offsetof(struct node_table, member), is_needed}
+static const struct zs_flat_field node_fields[] = {NODE(0, ZS_FLAT_STRUCT, NODE_ID_BYTES, id, true),
+                                                   NODE(1, ZS_FLAT_VECTOR, 1, path, true),
+                                                   NODE(2, ZS_FLAT_VECTOR, 1, document, true),
+                                                   NODE(3, ZS_FLAT_NUMBER, 1, type, true),
+                                                   NODE(4, ZS_FLAT_TABLE, 4, data, false)};
+static const struct zs_flat_field node_data_fields[] = {{2, ZS_FLAT_VECTOR, 4, 0, false}};
+
+/* A manifest of an array: the chunks from begin to end in each dimension may be in it. Old writers gave a scalar one
+ * dimension. */
+struct manifest_ref {
+    const unsigned char *id;
+    struct zs_flat_vector extents; /* of 32 bits each: begin, end */
+};
+#define EXTENT_BYTES 8
+static const struct zs_flat_field manifest_ref_fields[] = {
+    {0, ZS_FLAT_STRUCT, ZS_ICECHUNK_ID_BYTES, offsetof(struct manifest_ref, id), true},
+    {1, ZS_FLAT_VECTOR, EXTENT_BYTES, offsetof(struct manifest_ref, extents), true}};
+
+/* Nodes of one snapshot: each becomes a document in memory. */
+#define MAX_NODES ((size_t)100000)
+
+static enum zs_status read_node(const struct zs_flat_table *table, struct node *out, struct zs_error *err)
+{
+    struct node_table node = {0};
+    ZS_TRY(ZS_FLAT_READ(table, node_fields, &node, err));
+    char *path = zs_icechunk_text(&node.path);
+    enum zs_status status = ZS_OK;
+    if (path == NULL || path[0] != '/' || (path[1] != '\0' && !zs_path_is_clean(path + 1)))
+        status = zs_fail(err, ZS_INVALID, "expected a path inside the store, found \"%.200s\"",
+                         path != NULL ? path : "other bytes");
+    else if (node.type != NODE_IS_ARRAY && node.type != NODE_IS_GROUP)
+        status = zs_fail(err, ZS_UNSUPPORTED, "%s: expected an array or a group, found a node of type %d", path,
+                         (int)node.type);
+    *out = (struct node){.id = node.id, .document = node.document, .is_array = node.type == NODE_IS_ARRAY};
+    if (status == ZS_OK && out->is_array &&
+        (status = ZS_FLAT_READ(&node.data, node_data_fields, &out->manifests, err)) != ZS_OK)
+        status = zs_fail_in(err, status, "%s", path);
+    if (status == ZS_OK && (out->path = zs_strdup(path + 1)) == NULL)
+        status = zs_fail_memory(err);
+    free(path);
+    return status;
+}
+
+static int compare_nodes(const void *a, const void *b)
+{
+    return strcmp(((const struct node *)a)->path, ((const struct node *)b)->path);
+}
+
+static enum zs_status read_snapshot(struct snapshot *snapshot, struct zs_error *err)
+{
+    const struct zs_flat_table root = zs_flat_root(&zs_icechunk_file_of(snapshot->file)->flat);
+    struct zs_flat_vector nodes;
+    ZS_TRY(ZS_FLAT_READ(&root, snapshot_fields, snapshot, err));
+    ZS_TRY(ZS_FLAT_READ(&root, nodes_fields, &nodes, err));
+    if (nodes.count > MAX_NODES)
+        return zs_fail(err, ZS_UNSUPPORTED, "expected at most %zu nodes, found %zu", MAX_NODES, nodes.count);
+    snapshot->nodes = zs_calloc(nodes.count, sizeof *snapshot->nodes);
+    ZS_TRY_MEMORY(snapshot->nodes, err);
+    for (; snapshot->count < nodes.count; snapshot->count++) {
+        const struct zs_flat_table node = zs_flat_element(&nodes, snapshot->count);
+        ZS_TRY(read_node(&node, &snapshot->nodes[snapshot->count], err));
+    }
+    /* old writers sorted them otherwise */
+    qsort(snapshot->nodes, snapshot->count, sizeof *snapshot->nodes, compare_nodes);
+    for (size_t i = 1; i < snapshot->count; i++)
+        if (compare_nodes(&snapshot->nodes[i - 1], &snapshot->nodes[i]) == 0)
+            return zs_fail(err, ZS_CORRUPT, "/%s: expected each path once, found it twice", snapshot->nodes[i].path);
+    return ZS_OK;
+}
+
+/* Reads a snapshot ("": the empty one before the first commit). Close it also on failure. */
+static enum zs_status open_snapshot(const struct zs_icechunk_files *files, const char *id, struct snapshot *snapshot,
+                                    struct zs_error *err)
+{
+    if (id[0] == '\0')
+        return ZS_OK;
+    ZS_TRY(zs_icechunk_file_get(files, ZS_ICECHUNK_SNAPSHOT, id, &snapshot->file, err));
+    const enum zs_status status = read_snapshot(snapshot, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s/snapshots/%s", files->store->root, id);
+}
+
+static void close_snapshot(struct snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->count; i++) {
+        free(snapshot->nodes[i].path);
+        zs_array_meta_free(snapshot->nodes[i].keys);
+    }
+    free(snapshot->nodes);
+    zs_icechunk_file_release(snapshot->file);
+}
+
+/* Finds the node whose path is the first n bytes of `path`; NULL when there is none. */
+static struct node *find_node(const struct snapshot *snapshot, const char *path, size_t n)
+{
+    for (size_t low = 0, high = snapshot->count; low < high;) {
+        const size_t middle = low + (high - low) / 2;
+        const char *found = snapshot->nodes[middle].path;
+        const int order = strncmp(found, path, n);
+        if (order == 0 && found[n] == '\0')
+            return &snapshot->nodes[middle];
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+/* ---- The root's document ---- */
+
+static enum zs_status parse(const struct node *node, zs_json **document, struct zs_error *err)
+{
+    const enum zs_status status =
+        zs_json_parse((const char *)node->document.data, node->document.count, document, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "/%s%szarr.json", node->path, &"/"[node->path[0] == '\0']);
+}
+
+/* Makes the document of the root, with those of all nodes as consolidated metadata; freed with free(). */
+static enum zs_status print_root(const struct snapshot *snapshot, char **text, struct zs_error *err)
+{
+    static const char group[] = "{\"zarr_format\":3,\"node_type\":\"group\"}";
+    const bool has_root = snapshot->count > 0 && snapshot->nodes[0].path[0] == '\0';
+    zs_json *root = NULL;
+    ZS_TRY(has_root ? parse(&snapshot->nodes[0], &root, err) : zs_json_parse(group, strlen(group), &root, err));
+    enum zs_status status =
+        zs_json_is_object(root) ? ZS_OK : zs_fail_found(err, ZS_CORRUPT, root, "zarr.json: expected an object");
+    if (status == ZS_OK && (!has_root || !snapshot->nodes[0].is_array)) { /* an array has nothing below it */
+        zs_json_remove(root, "consolidated_metadata"); /* those may be of another commit */
+        zs_json *consolidated = zs_json_add_object(root, "consolidated_metadata");
+        (void)zs_json_add_string(consolidated, "kind", "inline");
+        (void)zs_json_add_bool(consolidated, "must_understand", false);
+        zs_json *metadata = zs_json_add_object(consolidated, "metadata");
+        for (size_t i = has_root; i < snapshot->count && status == ZS_OK; i++) {
+            zs_json *document = NULL;
+            status = parse(&snapshot->nodes[i], &document, err);
+            if (status == ZS_OK && zs_json_add(metadata, snapshot->nodes[i].path, document) == NULL)
+                status = zs_fail_memory(err);
+        }
+    }
+    if (status == ZS_OK && (*text = zs_json_print(root)) == NULL)
+        status = zs_fail_memory(err);
+    zs_json_free(root);
+    return status;
+}
+
+/* Finds the id of the manifest with the chunk at a position of `ndim` numbers; NULL for a chunk that is fill value. */
+static enum zs_status find_manifest(const struct node *array, const uint64_t *index, int ndim,
+                                    const unsigned char **id, struct zs_error *err)
+{
+    *id = NULL;
+    for (size_t i = 0; i < array->manifests.count && *id == NULL; i++) {
+        struct manifest_ref m = {0};
+        const struct zs_flat_table t = zs_flat_element(&array->manifests, i);
+        ZS_TRY(ZS_FLAT_READ(&t, manifest_ref_fields, &m, err));
+        if (m.extents.count != (size_t)ndim && !(ndim == 0 && m.extents.count == 1))
+            return zs_fail(err, ZS_CORRUPT, "%s: manifest %zu: expected extents of %d dimensions, found %zu",
+                           array->path, i, ndim, m.extents.count);
+        bool is_within = true;
+        for (int d = 0; d < ndim; d++) {
+            const unsigned char *extent = m.extents.data + EXTENT_BYTES * (size_t)d;
+            const uint32_t begin = zs_load_le32(extent), end = zs_load_le32(extent + 4);
+            if (begin >= end)
+                return zs_fail(err, ZS_CORRUPT, "%s: manifest %zu: expected an extent, found %u to %u", array->path, i,
+                               begin, end);
+            is_within = is_within && index[d] >= begin && index[d] < end;
+        }
+        *id = is_within ? m.id : NULL;
+    }
+    return ZS_OK;
+}
+
+/* ---- Manifests: the references to chunks ---- */
+
+/* Location of a chunk's bytes: in the manifest (bytes), in an object of the repository (chunk_id), or, which is
+ * not read, in an object elsewhere (a URL: a "virtual" chunk). */
+struct reference {
+    struct zs_flat_vector index, bytes; /* bytes of NULL: in an object */
+    uint64_t offset, size;              /* in the object */
+    const unsigned char *chunk_id;      /* NULL: elsewhere */
+    struct zs_flat_vector location, compressed_location; /* one of them: the URL */
+};
+
+/* The tables Manifest, ArrayManifest and ChunkRef. */
+static const struct zs_flat_field manifest_fields[] = {{1, ZS_FLAT_VECTOR, 4, 0, true}};
+
+struct array {
+    const unsigned char *node;
+    struct zs_flat_vector refs;
+};
+static const struct zs_flat_field array_fields[] = {
+    {0, ZS_FLAT_STRUCT, NODE_ID_BYTES, offsetof(struct array, node), true},
+    {1, ZS_FLAT_VECTOR, 4, offsetof(struct array, refs), true}};
+
+#define REF(id, kind, size, member, is_needed) {id, kind, size, offsetof(struct reference, member), is_needed}
+static const struct zs_flat_field ref_fields[] = {
+    REF(0, ZS_FLAT_VECTOR, 4, index, true),
+    REF(1, ZS_FLAT_VECTOR, 1, bytes, false),
+    REF(2, ZS_FLAT_NUMBER, 8, offset, false),
+    REF(3, ZS_FLAT_NUMBER, 8, size, false),
+    REF(4, ZS_FLAT_STRUCT, ZS_ICECHUNK_ID_BYTES, chunk_id, false),
+    REF(5, ZS_FLAT_VECTOR, 1, location, false),
+    REF(8, ZS_FLAT_VECTOR, 1, compressed_location, false)};
+/* To compare positions. */
+static const struct zs_flat_field index_fields[] = {REF(0, ZS_FLAT_VECTOR, 4, index, true)};
+
+/* Whether a position comes before another one, of as many dimensions. */
+static bool is_before(const struct zs_flat_vector *a, const struct zs_flat_vector *b)
+{
+    for (size_t d = 0; d < a->count && a->count == b->count; d++) {
+        const uint32_t x = zs_load_le32(a->data + 4 * d), y = zs_load_le32(b->data + 4 * d);
+        if (x != y)
+            return x < y;
+    }
+    return false;
+}
+
+enum zs_status zs_icechunk_manifest_check(const struct zs_icechunk_file *file, struct zs_error *err)
+{
+    struct zs_flat_vector arrays = {0};
+    const struct zs_flat_table root = zs_flat_root(&file->flat);
+    ZS_TRY(ZS_FLAT_READ(&root, manifest_fields, &arrays, err));
+    for (size_t i = 0; i < arrays.count; i++) {
+        struct array array = {0};
+        struct reference before = {0}, ref = {0};
+        const struct zs_flat_table of = zs_flat_element(&arrays, i);
+        ZS_TRY(ZS_FLAT_READ(&of, array_fields, &array, err));
+        for (size_t j = 0; j < array.refs.count; j++, before = ref) {
+            const struct zs_flat_table t = zs_flat_element(&array.refs, j);
+            ZS_TRY(ZS_FLAT_READ(&t, index_fields, &ref, err));
+            if (j > 0 && !is_before(&before.index, &ref.index))
+                return zs_fail(err, ZS_CORRUPT, "array %zu, reference %zu: expected positions that increase", i, j);
+        }
+    }
+    return ZS_OK;
+}
+
+/* Finds the references of an array, sorted by node. */
+static enum zs_status find_array(const struct zs_icechunk_file *file, const unsigned char *node, struct array *found,
+                                 struct zs_error *err)
+{
+    struct zs_flat_vector arrays = {0};
+    const struct zs_flat_table root = zs_flat_root(&file->flat);
+    ZS_TRY(ZS_FLAT_READ(&root, manifest_fields, &arrays, err));
+    for (size_t low = 0, high = arrays.count; low < high;) {
+        const size_t middle = low + (high - low) / 2;
+        const struct zs_flat_table t = zs_flat_element(&arrays, middle);
+        ZS_TRY(ZS_FLAT_READ(&t, array_fields, found, err));
+        const int order = memcmp(found->node, node, NODE_ID_BYTES);
+        if (order == 0)
+            return ZS_OK;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    /* writers name a manifest where it has chunks of the array */
+    return zs_fail(err, ZS_CORRUPT, "expected references of the array, as in the snapshot, found none");
+}
+
+static int compare_index(const unsigned char *found, const uint64_t *wanted, size_t n)
+{
+    for (size_t d = 0; d < n; d++) {
+        const uint64_t x = zs_load_le32(found + 4 * d);
+        if (x != wanted[d])
+            return x < wanted[d] ? -1 : 1;
+    }
+    return 0;
+}
+
+/* Reads a reference that was found. */
+static enum zs_status read_ref(const struct zs_flat_table *table, struct reference *ref, struct zs_error *err)
+{
+    uint64_t end;
+    *ref = (struct reference){0};
+    ZS_TRY(ZS_FLAT_READ(table, ref_fields, ref, err));
+    if (ref->bytes.of != NULL) {
+        ref->size = ref->bytes.count;
+        return ZS_OK;
+    }
+    if (ref->chunk_id == NULL && ref->location.of == NULL && ref->compressed_location.of == NULL)
+        return zs_fail(err, ZS_CORRUPT, "expected the bytes of a chunk, its id or its location, found none of them");
+    if (ref->size == 0 || !zs_add_u64(ref->offset, ref->size, &end))
+        return zs_fail(err, ZS_CORRUPT, "expected a range of bytes, found %llu at offset %llu",
+                       (unsigned long long)ref->size, (unsigned long long)ref->offset);
+    return ZS_OK;
+}
+
+/* Finds the reference of the chunk at `index` of the array of a node. ZS_NOT_FOUND, without a message, for a chunk that
+ * is fill value. */
+static enum zs_status find_reference(const struct zs_icechunk_file *file, const unsigned char *node,
+                                     const uint64_t *index, int ndim, struct reference *ref, struct zs_error *err)
+{
+    const uint64_t scalar[1] = {0};
+    struct array array = {0};
+    ZS_TRY(find_array(file, node, &array, err));
+    for (size_t low = 0, high = array.refs.count; low < high;) {
+        const size_t middle = low + (high - low) / 2;
+        const struct zs_flat_table t = zs_flat_element(&array.refs, middle);
+        ZS_TRY(ZS_FLAT_READ(&t, index_fields, ref, err));
+        const size_t n = ref->index.count;
+        /* old writers gave a scalar the index [0] */
+        if (n != (size_t)ndim && !(ndim == 0 && n == 1))
+            return zs_fail(err, ZS_CORRUPT, "expected an index of %d dimensions, found %zu", ndim, n);
+        const int order = compare_index(ref->index.data, ndim > 0 ? index : scalar, n);
+        if (order == 0)
+            return read_ref(&t, ref, err);
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return ZS_NOT_FOUND;
+}
+
+/* ---- The store and its objects ---- */
 
 struct ice_store {
     struct zs_store base;
     struct zs_icechunk_files files;
     struct zs_icechunk_commit commit;
-    struct zs_icechunk_snapshot snapshot;
+    struct snapshot snapshot;
     pthread_mutex_t lock; /* of the member below, and of the arrays' keys */
     /* The manifest that was used last stays, whatever the budget of the process: one that is larger would be read again
      * for every chunk. */
@@ -46,7 +402,7 @@ static enum zs_status fail_absent(const struct ice_store *s, const char *key, st
 }
 
 /* Reads, once, how an array's document spells the keys of its chunks. */
-static enum zs_status load_keys(struct ice_store *s, struct zs_icechunk_node *array, struct zs_error *err)
+static enum zs_status load_keys(struct ice_store *s, struct node *array, struct zs_error *err)
 {
     enum zs_status status = ZS_OK;
     zs_json *document = NULL;
@@ -61,12 +417,12 @@ static enum zs_status load_keys(struct ice_store *s, struct zs_icechunk_node *ar
 }
 
 /* Finds the array and the position of the chunk that a key names. ZS_NOT_FOUND for other keys. */
-static enum zs_status parse_key(struct ice_store *s, const char *key, struct zs_icechunk_node **array,
-                                uint64_t *index, struct zs_error *err)
+static enum zs_status parse_key(struct ice_store *s, const char *key, struct node **array, uint64_t *index,
+                                struct zs_error *err)
 {
     size_t n = 0; /* of the root, then of each folder that the key names */
     const char *below = key;
-    while ((*array = zs_icechunk_snapshot_node(&s->snapshot, key, n)) == NULL || !(*array)->is_array) {
+    while ((*array = find_node(&s->snapshot, key, n)) == NULL || !(*array)->is_array) {
         n += (n > 0) + strcspn(key + n + (n > 0), "/");
         if (key[n] == '\0')
             return fail_absent(s, key, err);
@@ -76,19 +432,21 @@ static enum zs_status parse_key(struct ice_store *s, const char *key, struct zs_
     return zs_chunk_key_parse((*array)->keys, below, index) ? ZS_OK : fail_absent(s, key, err);
 }
 
-static enum zs_status get_manifest(struct ice_store *s, const unsigned char *id, struct zs_cache_entry **entry,
+/* Gets a manifest, pinned for the caller. The store pins the manifest that was used last, too: s->last. */
+static enum zs_status get_manifest(struct ice_store *s, const char *id, struct zs_cache_entry **entry,
                                    struct zs_error *err)
 {
-    char text[ZS_ICECHUNK_ID_TEXT];
-    zs_icechunk_id_print(id, text);
-    ZS_TRY(zs_icechunk_file_get(&s->files, ZS_ICECHUNK_MANIFEST, text, entry, err));
-    struct zs_cache_entry *before = NULL;
+    struct zs_cache_entry *last;
+    ZS_TRY(zs_icechunk_file_get(&s->files, ZS_ICECHUNK_MANIFEST, id, entry, err));
     (void)pthread_mutex_lock(&s->lock);
-    if (s->last != *entry) {
-        before = s->last;
-        zs_icechunk_file_pin(*entry);
-        s->last = *entry;
-    }
+    const bool is_last = s->last == *entry;
+    (void)pthread_mutex_unlock(&s->lock);
+    if (is_last)
+        return ZS_OK;
+    ZS_TRY(zs_icechunk_file_get(&s->files, ZS_ICECHUNK_MANIFEST, id, &last, err));
+    (void)pthread_mutex_lock(&s->lock);
+    struct zs_cache_entry *const before = s->last;
+    s->last = last;
     (void)pthread_mutex_unlock(&s->lock);
     zs_icechunk_file_release(before);
     return ZS_OK;
@@ -97,26 +455,24 @@ static enum zs_status get_manifest(struct ice_store *s, const unsigned char *id,
 /* Finds where the chunk of a key lies. *manifest is pinned, *ref points into it. ZS_NOT_FOUND: there is no reference,
  * and the chunk is fill value. */
 static enum zs_status find_chunk(struct ice_store *s, const char *key, struct zs_cache_entry **manifest,
-                                 struct zs_icechunk_ref *ref, struct zs_error *err)
+                                 struct reference *ref, struct zs_error *err)
 {
-    struct zs_icechunk_node *a;
+    struct node *a;
     uint64_t index[ZS_MAX_NDIM];
     const unsigned char *id;
     char text[ZS_ICECHUNK_ID_TEXT];
-    bool is_there = false;
     ZS_TRY(parse_key(s, key, &a, index, err));
-    enum zs_status status = zs_icechunk_snapshot_find(a, index, a->keys->ndim, &id, err);
+    enum zs_status status = find_manifest(a, index, a->keys->ndim, &id, err);
     if (status != ZS_OK)
         return zs_fail_in(err, status, "%s/snapshots/%s", s->base.root, s->commit.id);
     if (id == NULL)
         return fail_absent(s, key, err);
-    ZS_TRY(get_manifest(s, id, manifest, err));
-    status = zs_icechunk_manifest_find(zs_icechunk_file_of(*manifest), a->id, index, a->keys->ndim, &is_there, ref,
-                                       err);
     zs_icechunk_id_print(id, text);
-    if (status != ZS_OK)
-        return zs_fail_in(err, status, "%s/manifests/%s", s->base.root, text);
-    return is_there ? ZS_OK : fail_absent(s, key, err);
+    ZS_TRY(get_manifest(s, text, manifest, err));
+    status = find_reference(zs_icechunk_file_of(*manifest), a->id, index, a->keys->ndim, ref, err);
+    if (status == ZS_NOT_FOUND)
+        return fail_absent(s, key, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s/manifests/%s", s->base.root, text);
 }
 
 /* ---- Objects ---- */
@@ -132,10 +488,9 @@ static void ice_close(struct zs_object *object)
 }
 
 /* Names the object elsewhere that a reference leads to, without a password and a signature in its URL. */
-static enum zs_status fail_virtual(const struct zs_icechunk_file *manifest, const struct zs_icechunk_ref *ref,
-                                   struct zs_error *err)
+static enum zs_status fail_virtual(const struct reference *ref, struct zs_error *err)
 {
-    char *location = zs_icechunk_manifest_location(manifest, ref);
+    char *location = zs_icechunk_text(&ref->location);
     char *shown = location != NULL ? zs_text_shown(location) : NULL;
     const enum zs_status status =
         zs_fail(err, ZS_UNSUPPORTED, "expected a chunk of the repository, found a virtual chunk: bytes of %.500s",
@@ -157,7 +512,7 @@ static enum zs_status fail_in_object(const struct ice_object *o, enum zs_status 
 /* Finds the chunk of a key and sets the object where it lies. */
 static enum zs_status set_chunk(struct ice_store *s, struct ice_object *o, const char *key, struct zs_error *err)
 {
-    struct zs_icechunk_ref ref = {0};
+    struct reference ref = {0};
     char text[ZS_ICECHUNK_ID_TEXT];
     ZS_TRY(find_chunk(s, key, &o->manifest, &ref, err));
     o->base.size = ref.size;
@@ -168,7 +523,7 @@ static enum zs_status set_chunk(struct ice_store *s, struct ice_object *o, const
     if (ref.bytes.of != NULL)
         return ZS_OK;
     if (ref.chunk_id == NULL) {
-        const enum zs_status status = fail_virtual(zs_icechunk_file_of(o->manifest), &ref, err);
+        const enum zs_status status = fail_virtual(&ref, err);
         return zs_fail_in(err, status, "%s/%s", s->base.root, key);
     }
     zs_icechunk_id_print(ref.chunk_id, text);
@@ -180,15 +535,15 @@ static enum zs_status set_object(struct ice_store *s, struct ice_object *o, cons
 {
     const size_t n = strlen(key), m = strlen("/zarr.json");
     if (strcmp(key, "zarr.json") == 0) {
-        const enum zs_status status = zs_icechunk_snapshot_root(&s->snapshot, &o->text, err);
+        const enum zs_status status = print_root(&s->snapshot, &o->text, err);
         if (status != ZS_OK)
             return zs_fail_in(err, status, "%s/snapshots/%s", s->base.root, s->commit.id);
         o->bytes = (const unsigned char *)o->text;
         o->base.size = strlen(o->text);
         return ZS_OK;
     }
-    const struct zs_icechunk_node *node =
-        n > m && strcmp(key + n - m, "/zarr.json") == 0 ? zs_icechunk_snapshot_node(&s->snapshot, key, n - m) : NULL;
+    const struct node *node =
+        n > m && strcmp(key + n - m, "/zarr.json") == 0 ? find_node(&s->snapshot, key, n - m) : NULL;
     if (node == NULL)
         return set_chunk(s, o, key, err);
     o->bytes = node->document.data;
@@ -216,18 +571,17 @@ static enum zs_status make_object(struct zs_store *store, const char *key, struc
 static enum zs_status open_inner(struct ice_object *o, struct zs_first_read *first, struct zs_error *err)
 {
     struct zs_first_read read = {.kind = ZS_READ_NONE};
-    if (first->kind == ZS_READ_ALL && o->base.size <= first->n) { /* it may be a part of a larger object */
+    const bool is_all = first->kind == ZS_READ_ALL && o->base.size <= first->n;
+    if (is_all) { /* it may be a part of a larger object */
         ZS_TRY(zs_buffer_reset(first->all, (size_t)o->base.size, err));
-        ZS_TRY(zs_object_open_range(o->base.store->inner, o->key, o->offset, (size_t)o->base.size, first->all->data,
-                                    &o->inner, err));
-        first->all->size = (size_t)o->base.size;
-        first->is_read = true;
-        return ZS_OK;
-    }
-    if (o->offset == 0)
+        read = (struct zs_first_read){
+            .kind = ZS_READ_RANGE, .offset = o->offset, .n = (size_t)o->base.size, .data = first->all->data};
+        first->all->size = read.n;
+    } else if (o->offset == 0) {
         read = *first;
+    }
     ZS_TRY(zs_object_open_first(o->base.store->inner, o->key, &read, &o->inner, err));
-    first->is_read = read.is_read && zs_object_size(o->inner) == o->base.size;
+    first->is_read = read.is_read && (is_all || zs_object_size(o->inner) == o->base.size);
     return ZS_OK;
 }
 
@@ -271,7 +625,7 @@ static enum zs_status ice_list(struct zs_store *store, const char *prefix, char 
 static void release(struct ice_store *s)
 {
     zs_icechunk_file_release(s->last);
-    zs_icechunk_snapshot_close(&s->snapshot);
+    close_snapshot(&s->snapshot);
     zs_names_free(s->commit.items.list);
     (void)pthread_mutex_destroy(&s->lock);
     free(s->base.root);
@@ -344,7 +698,7 @@ enum zs_status zs_icechunk_open(struct zs_store **store, const char *commit, str
     if (status == ZS_OK)
         status = zs_icechunk_find(&s->files, commit, &s->commit, err);
     if (status == ZS_OK)
-        status = zs_icechunk_snapshot_open(&s->files, s->commit.id, &s->snapshot, err);
+        status = open_snapshot(&s->files, s->commit.id, &s->snapshot, err);
     if (status == ZS_OK)
         status = describe(s, err);
     if (status != ZS_OK) {

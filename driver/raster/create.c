@@ -11,7 +11,6 @@
 #include "geo/variables.h"
 #include "raster/masks.h"
 #include "zarr/contents.h"
-#include "zarr/make.h"
 
 struct zs_raster {
     struct zs_hierarchy *hierarchy; /* borrowed, like the next */
@@ -297,14 +296,6 @@ enum zs_status zs_raster_make_room(struct zs_hierarchy *hierarchy, const char *g
     ZS_TRY(check_absent(hierarchy, group, err));
     /* what a killed process left would show through; or nothing lists arrays there */
     return zs_contents_remove_left(zs_hierarchy_store(hierarchy), group, err);
-}
-
-enum zs_status zs_raster_take_back(const struct zs_hierarchy *hierarchy, struct zs_store *store, const char *group,
-                                   struct zs_error *err)
-{
-    ZS_TRY(zs_hierarchy_take_back(hierarchy, store, group, err));
-    zs_store_remove_directory(store, group); /* if it is empty */
-    return ZS_OK;
 }
 
 enum zs_status zs_raster_create(struct zs_hierarchy *hierarchy, const char *group, const struct zs_raster_spec *spec,

@@ -88,9 +88,6 @@ struct zs_raster;
  * there, whether or not consolidated metadata (which may be older) list it, and where the root is an array. Removes
  * what a killed writer left there. */
 enum zs_status zs_raster_make_room(struct zs_hierarchy *hierarchy, const char *group, struct zs_error *err);
-/* Removes what was made in that group through `hierarchy`. */
-enum zs_status zs_raster_take_back(const struct zs_hierarchy *hierarchy, struct zs_store *store, const char *group,
-                                   struct zs_error *err);
 
 /* Adds the group at `group` ("" for the root) and the arrays of a new raster to the hierarchy, for a new store from
  * zs_hierarchy_create(). Nothing is in the store yet. The hierarchy, the spec and all it points to are borrowed until

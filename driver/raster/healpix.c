@@ -1,8 +1,5 @@
 #include "raster/healpix.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 #include "base/checked.h"
 #include "geo/healpix.h"
 
@@ -19,7 +16,8 @@ void zs_healpix_size(int shown, int *columns, int *rows)
     *rows = shown == ZS_HEALPIX_SPHERE ? ZS_HEALPIX_SIDE : 1;
 }
 
-int zs_healpix_face_at(int shown, int column, int row)
+/* The face in a square, counted from the north-west; -1 where there is none. */
+static int face_at(int shown, int column, int row)
 {
     return shown == ZS_HEALPIX_SPHERE ? plane[row][column] : shown;
 }
@@ -43,7 +41,7 @@ bool zs_healpix_next_part(struct zs_healpix_cut *cut, struct zs_healpix_part *pa
     const uint64_t end = zs_min_u64((left / step + 1) * step, cut->right);
     const uint64_t below = zs_min_u64((top / step + 1) * step, cut->bottom);
     *part = (struct zs_healpix_part){
-        .face = zs_healpix_face_at(cut->shown, (int)(left / side), (int)(top / side)),
+        .face = face_at(cut->shown, (int)(left / side), (int)(top / side)),
         .ix = (uint32_t)(left % side),
         .iy = (uint32_t)(side - 1 - (below - 1) % side), /* the last row is the southernmost */
         .width = (uint32_t)(end - left),
@@ -143,69 +141,4 @@ bool zs_healpix_unpack_zuniq(uint64_t word, int *order, uint64_t *cell)
         --*order;
     *cell = word >> 1;
     return (word & 1) != 0 && *order >= 0 && *cell < zs_healpix_cells_of(*order);
-}
-
-/* ---- Runs ---- */
-
-enum zs_status zs_runs_add(struct zs_runs *runs, uint64_t first, uint64_t count, struct zs_error *err)
-{
-    struct zs_run *last = runs->count > 0 ? &runs->list[runs->count - 1] : NULL;
-    if (last != NULL && last->first + last->count == first) {
-        last->count += count;
-        return ZS_OK;
-    }
-    ZS_TRY_GROW(runs->list, runs->count, &runs->room, err);
-    runs->list[runs->count++] = (struct zs_run){first, count};
-    return ZS_OK;
-}
-
-void zs_runs_clear(struct zs_runs *runs)
-{
-    free(runs->list);
-    *runs = (struct zs_runs){0};
-}
-
-/* ---- Squares of cells ---- */
-
-static bool is_wanted(enum zs_healpix_half half, uint32_t ix, uint32_t iy)
-{
-    return half == ZS_HEALPIX_WHOLE || (half == ZS_HEALPIX_EAST_HALF ? ix >= iy : ix < iy);
-}
-
-/* What is wanted of a square of the part's face, 2^level cells a side. */
-static enum zs_status walk_square(const struct zs_healpix_part *part, uint64_t base, int level, uint32_t ix,
-                                  uint32_t iy, const struct zs_healpix_walk *walk, struct zs_error *err)
-{
-    const uint64_t size = (uint64_t)1 << level, right = ix + size, top = iy + size;
-    const uint64_t part_right = (uint64_t)part->ix + part->width, part_top = (uint64_t)part->iy + part->height;
-    const bool is_mixed = part->half != ZS_HEALPIX_WHOLE && ix == iy && level > 0; /* astride 180 degrees */
-    if (ix >= part_right || iy >= part_top || right <= part->ix || top <= part->iy ||
-        (!is_mixed && !is_wanted(part->half, ix, iy)))
-        return ZS_OK;
-    const bool is_inside = ix >= part->ix && iy >= part->iy && right <= part_right && top <= part_top;
-    if (level <= walk->floor || (is_inside && !is_mixed && level <= walk->most))
-        return walk->found(walk->context, base + zs_healpix_interleave(ix, iy), ix, iy, level, err);
-    const uint32_t half = (uint32_t)(size / 2);
-    for (uint32_t quarter = 0; quarter < 4; quarter++)
-        ZS_TRY(walk_square(part, base, level - 1, ix + (quarter & 1) * half, iy + (quarter >> 1) * half, walk, err));
-    return ZS_OK;
-}
-
-enum zs_status zs_healpix_find_squares(int order, const struct zs_healpix_part *part,
-                                       const struct zs_healpix_walk *walk, struct zs_error *err)
-{
-    return walk_square(part, (uint64_t)part->face << (2 * order), order, 0, 0, walk, err);
-}
-
-static enum zs_status add_run(void *context, uint64_t number, uint32_t ix, uint32_t iy, int level, struct zs_error *err)
-{
-    (void)ix;
-    (void)iy;
-    return zs_runs_add(context, number, (uint64_t)1 << (2 * level), err);
-}
-
-enum zs_status zs_healpix_nested_runs(int order, const struct zs_healpix_part *part, int floor, struct zs_runs *runs,
-                                      struct zs_error *err)
-{
-    return zs_healpix_find_squares(order, part, &(struct zs_healpix_walk){floor, order, runs, add_run}, err);
 }

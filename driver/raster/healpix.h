@@ -1,5 +1,4 @@
-/* raster/healpix.h: HEALPix cells as pixels: where a cell stands in the plane, and which runs of cell numbers a window
- * is. Pure: nothing is read here.
+/* raster/healpix.h: HEALPix cells as pixels: where a cell stands in the plane. Pure: nothing is read here.
  *
  * In +proj=healpix +rot_xy=45 each of the twelve faces is a square whose sides run along the axes. They lie among 5 x 5
  * squares; face 6, which lies across 180 degrees, stands at both ends, each half being reached from its side; the other
@@ -9,10 +8,7 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include "base/status.h"
 
 /* What a raster shows of the sphere: one face by its number 0 to 11, or */
 #define ZS_HEALPIX_SPHERE (-1) /* 5 x 5 squares */
@@ -25,8 +21,6 @@
 
 /* Size of a raster in squares. */
 void zs_healpix_size(int shown, int *columns, int *rows);
-/* The face in a square, counted from the north-west; -1 where there is none. */
-int zs_healpix_face_at(int shown, int column, int row);
 /* The square of the whole plane that a face has: of face 6 that in the southeast. */
 void zs_healpix_square_of(int face, int *column, int *row);
 
@@ -63,30 +57,3 @@ struct zs_healpix_cut {
     uint64_t next_x, next_y;      /* the first pixel of the next part: (x, y) at first */
 };
 bool zs_healpix_next_part(struct zs_healpix_cut *cut, struct zs_healpix_part *part);
-
-/* Numbers that follow each other. */
-struct zs_run {
-    uint64_t first, count;
-};
-struct zs_runs {
-    struct zs_run *list; /* owned */
-    size_t count, room;
-};
-/* Adds a run, to the last one where it follows that. */
-enum zs_status zs_runs_add(struct zs_runs *runs, uint64_t first, uint64_t count, struct zs_error *err);
-void zs_runs_clear(struct zs_runs *runs);
-
-/* Calls found() for squares of 2^floor to 2^most cells a side that have the cells of a part, in the order of their
- * nested numbers: as large as they can be within it. Those of 2^floor at its edge reach beyond it. `number` is that of
- * the first of its cells. */
-struct zs_healpix_walk {
-    int floor, most;
-    void *context;
-    enum zs_status (*found)(void *context, uint64_t number, uint32_t ix, uint32_t iy, int level, struct zs_error *err);
-};
-enum zs_status zs_healpix_find_squares(int order, const struct zs_healpix_part *part,
-                                       const struct zs_healpix_walk *walk, struct zs_error *err);
-
-/* Adds the nested numbers of a part of a face, growing, in squares of 2^floor cells a side and larger ones. */
-enum zs_status zs_healpix_nested_runs(int order, const struct zs_healpix_part *part, int floor, struct zs_runs *runs,
-                                      struct zs_error *err);

@@ -15,11 +15,6 @@ void zs_healpix_cells_clear(struct zs_healpix_cells *cells)
     *cells = (struct zs_healpix_cells){0};
 }
 
-uint64_t zs_healpix_cells_find(const struct zs_healpix_cells *cells, uint64_t number)
-{
-    return zs_find_u64(cells->numbers, (size_t)cells->count, number);
-}
-
 /* ---- Reading ---- */
 
 /* Whole numbers of any type, as 64 bits; those below zero become larger than any cell's. */

@@ -45,6 +45,11 @@ struct entry {
     char *pixel;
 };
 
+/* Elements of the array that follow each other. */
+struct run {
+    uint64_t first, count;
+};
+
 /* One window of slices, and what of it is taken at once. */
 struct job {
     const struct zs_healpix_map *map;
@@ -62,8 +67,8 @@ struct job {
     struct zs_healpix_part *parts;
     struct square *squares;
     struct entry *entries;
-    size_t part_count, part_room, square_count, square_room, entry_count, entry_room;
-    struct zs_runs runs;
+    struct run *runs;
+    size_t part_count, part_room, square_count, square_room, entry_count, entry_room, run_count, run_room;
     struct zs_window *windows; /* of the runs */
     uint64_t cells;            /* of the squares, or of the runs where cells are looked up */
     struct zs_buffer scratch;  /* all these cells of the first slice, then those of the next */
@@ -198,7 +203,7 @@ static bool find_element(const struct zs_healpix_map *map, int face, uint32_t ix
     if (*at < cells->count && cells->numbers[*at] < number)
         ++*at;
     if ((*at > 0 && cells->numbers[*at - 1] >= number) || (*at < cells->count && cells->numbers[*at] < number))
-        *at = zs_healpix_cells_find(cells, number);
+        *at = zs_find_u64(cells->numbers, (size_t)cells->count, number);
     if (*at == cells->count || cells->numbers[*at] != number)
         return false;
     *index = cells->indices != NULL ? cells->indices[*at] : *at;
@@ -227,6 +232,19 @@ static int compare_entries(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
+/* Adds a run, to the last one where it follows that. */
+static enum zs_status add_run(struct job *j, uint64_t first, uint64_t count, struct zs_error *err)
+{
+    struct run *last = j->run_count > 0 ? &j->runs[j->run_count - 1] : NULL;
+    if (last != NULL && last->first + last->count == first) {
+        last->count += count;
+        return ZS_OK;
+    }
+    ZS_TRY_GROW(j->runs, j->run_count, &j->run_room, err);
+    j->runs[j->run_count++] = (struct run){first, count};
+    return ZS_OK;
+}
+
 /* Finds runs of the array that hold all entries, and makes the entries' indices count from the first element that is
  * read. */
 static enum zs_status make_runs(struct job *j, struct zs_error *err)
@@ -237,7 +255,7 @@ static enum zs_status make_runs(struct job *j, struct zs_error *err)
     j->cells = 0;
     for (size_t i = 0; i < j->entry_count; i++) {
         const uint64_t index = j->entries[i].index;
-        const struct zs_run *last = j->runs.count > 0 ? &j->runs.list[j->runs.count - 1] : NULL;
+        const struct run *last = j->run_count > 0 ? &j->runs[j->run_count - 1] : NULL;
         const uint64_t end = last != NULL ? last->first + last->count : 0;
         const uint64_t gap = last != NULL && index >= end ? index - end : 0;
         if (last != NULL && index < end) { /* the same cell again: face 6 stands twice in the plane */
@@ -245,11 +263,11 @@ static enum zs_status make_runs(struct job *j, struct zs_error *err)
             continue;
         }
         if (last != NULL && gap > 0 && gap <= GAP && gap <= spare) {
-            ZS_TRY(zs_runs_add(&j->runs, end, gap, err));
+            ZS_TRY(add_run(j, end, gap, err));
             j->cells += gap;
             spare -= gap;
         }
-        ZS_TRY(zs_runs_add(&j->runs, index, 1, err));
+        ZS_TRY(add_run(j, index, 1, err));
         j->entries[i].index = j->cells++;
     }
     return ZS_OK;
@@ -271,18 +289,43 @@ static enum zs_status put_entries(void *ctx, size_t item, struct zs_error *err)
 
 /* ---- What is taken at once ---- */
 
-static enum zs_status add_square(void *context, uint64_t number, uint32_t ix, uint32_t iy, int level,
-                                 struct zs_error *err)
+/* Adds a square of cells of the last part. */
+static enum zs_status add_square(struct job *j, uint32_t ix, uint32_t iy, int level, struct zs_error *err)
 {
-    struct job *j = context;
     const struct square s = {j->part_count - 1, ix, iy, level, j->cells};
     const uint64_t cells = (uint64_t)1 << (2 * level);
+    const uint64_t face = (uint64_t)j->parts[s.part].face << (2 * j->map->order);
     if (!is_in_order(j->map))
         return add_entries(j, &s, err);
     ZS_TRY_GROW(j->squares, j->square_count, &j->square_room, err);
     j->squares[j->square_count++] = s;
     j->cells += cells;
-    return zs_runs_add(&j->runs, number, cells, err);
+    return add_run(j, face + zs_healpix_interleave(ix, iy), cells, err);
+}
+
+static bool is_wanted(enum zs_healpix_half half, uint32_t ix, uint32_t iy)
+{
+    return half == ZS_HEALPIX_WHOLE || (half == ZS_HEALPIX_EAST_HALF ? ix >= iy : ix < iy);
+}
+
+/* Adds what the last part has of a square of its face, in the order of nested numbers: squares as large as they can be
+ * within it. The smallest ones at its edge reach beyond it. */
+static enum zs_status add_squares(struct job *j, uint32_t ix, uint32_t iy, int level, struct zs_error *err)
+{
+    const struct zs_healpix_part *part = &j->parts[j->part_count - 1];
+    const uint64_t size = (uint64_t)1 << level, right = ix + size, top = iy + size;
+    const uint64_t part_right = (uint64_t)part->ix + part->width, part_top = (uint64_t)part->iy + part->height;
+    const bool is_mixed = part->half != ZS_HEALPIX_WHOLE && ix == iy && level > 0; /* astride 180 degrees */
+    if (ix >= part_right || iy >= part_top || right <= part->ix || top <= part->iy ||
+        (!is_mixed && !is_wanted(part->half, ix, iy)))
+        return ZS_OK;
+    const bool is_inside = ix >= part->ix && iy >= part->iy && right <= part_right && top <= part_top;
+    if (level <= j->floor || (is_inside && !is_mixed && level <= TILE))
+        return add_square(j, ix, iy, level, err);
+    const uint32_t half = (uint32_t)(size / 2);
+    for (uint32_t quarter = 0; quarter < 4; quarter++)
+        ZS_TRY(add_squares(j, ix + (quarter & 1) * half, iy + (quarter >> 1) * half, level - 1, err));
+    return ZS_OK;
 }
 
 /* Gets memory for the runs of all slices, and their windows in it. */
@@ -294,14 +337,14 @@ static enum zs_status make_windows(struct job *j, struct zs_error *err)
         return zs_fail_memory(err);
     ZS_TRY(zs_buffer_reset(&j->scratch, (size_t)bytes, err));
     free(j->windows);
-    j->windows = zs_calloc(j->runs.count, sizeof *j->windows);
+    j->windows = zs_calloc(j->run_count, sizeof *j->windows);
     ZS_TRY_MEMORY(j->windows, err);
-    for (size_t i = 0; i < j->runs.count; i++) {
+    for (size_t i = 0; i < j->run_count; i++) {
         struct zs_window *w = &j->windows[i];
         ptrdiff_t step = (ptrdiff_t)(j->cells * item);
         *w = *j->box;
-        w->start[j->dim] = j->runs.list[i].first;
-        w->count[j->dim] = j->runs.list[i].count;
+        w->start[j->dim] = j->runs[i].first;
+        w->count[j->dim] = j->runs[i].count;
         for (int d = j->info.ndim - 1; d >= 0; d--) {
             w->stride[d] = d != j->dim ? step : (ptrdiff_t)item;
             if (d != j->dim)
@@ -319,14 +362,14 @@ static enum zs_status move_cells(struct job *j, struct zs_error *err)
     const size_t entry_items = (j->entry_count + ENTRIES_AT_ONCE - 1) / ENTRIES_AT_ONCE;
     if (!is_in_order(j->map))
         ZS_TRY(make_runs(j, err));
-    if (j->runs.count == 0)
+    if (j->run_count == 0)
         return ZS_OK;
     ZS_TRY(make_windows(j, err));
     if (j->outer_size > 0) {
         ZS_TRY(zs_parallel_for(threads, j->square_count, move_square, j, err));
-        return zs_array_write_windows(j->array, j->windows, j->runs.count, j->info.item_size, NULL, NULL, err);
+        return zs_array_write_windows(j->array, j->windows, j->run_count, j->info.item_size, NULL, NULL, err);
     }
-    ZS_TRY(zs_array_read_windows(j->array, j->windows, j->runs.count, NULL, NULL, err));
+    ZS_TRY(zs_array_read_windows(j->array, j->windows, j->run_count, NULL, NULL, err));
     return is_in_order(j->map) ? zs_parallel_for(threads, j->square_count, move_square, j, err)
                                : zs_parallel_for(threads, entry_items, put_entries, j, err);
 }
@@ -335,7 +378,7 @@ static enum zs_status move_cells(struct job *j, struct zs_error *err)
 static enum zs_status flush(struct job *j, struct zs_error *err)
 {
     const enum zs_status status = move_cells(j, err);
-    j->part_count = j->square_count = j->entry_count = j->runs.count = 0;
+    j->part_count = j->square_count = j->entry_count = j->run_count = 0;
     j->cells = 0;
     return status;
 }
@@ -370,7 +413,6 @@ static enum zs_status move_parts(struct job *j, struct zs_error *err)
 {
     const struct zs_band_window *w = j->window;
     const uint64_t most = cells_at_once(j);
-    const struct zs_healpix_walk walk = {j->floor, TILE, j, add_square};
     struct zs_healpix_cut cut = {j->map->order, j->map->shown, j->floor, w->x, w->y, w->x + w->width, w->y + w->height,
                                  w->x, w->y};
     struct zs_healpix_part part;
@@ -389,7 +431,7 @@ static enum zs_status move_parts(struct job *j, struct zs_error *err)
         part.half = half_of(j, &part);
         ZS_TRY_GROW(j->parts, j->part_count, &j->part_room, err);
         j->parts[j->part_count++] = part;
-        ZS_TRY(zs_healpix_find_squares(j->map->order, &part, &walk, err));
+        ZS_TRY(add_squares(j, 0, 0, j->map->order, err));
         taken += cells;
     }
     return flush(j, err);
@@ -453,7 +495,7 @@ static enum zs_status move_window(const struct zs_band_array *a, const struct zs
     free(j.squares);
     free(j.entries);
     free(j.windows);
-    zs_runs_clear(&j.runs);
+    free(j.runs);
     zs_buffer_free(&j.scratch);
     return status;
 }
@@ -477,50 +519,7 @@ enum zs_status zs_healpix_write(const struct zs_band_array *a, const struct zs_b
     return move_window(a, window, boxes, n, item_size, conversion, err);
 }
 
-/* ---- What is asked of chunks, or of the list of cells, alone ---- */
-
-/* Along a side of a window there are at most 2^MOST_SQUARES squares. */
-#define MOST_SQUARES 10
-
-/* Runs that hold all of a window, in squares that are not much smaller than a chunk. */
-static enum zs_status find_rough_runs(const struct zs_band_array *a, const struct zs_band_window *w,
-                                      struct zs_runs *runs, struct zs_error *err)
-{
-    const int order = a->cells->order;
-    const uint64_t chunk = zs_array_get_info(a->array).chunk_shape[a->slices.axes.x];
-    struct zs_healpix_cut cut = {order, a->cells->shown, order, w->x, w->y, w->x + w->width, w->y + w->height, w->x,
-                                 w->y};
-    struct zs_healpix_part part;
-    int floor = 0;
-    while (floor < order && ((uint64_t)4 << (2 * floor) <= chunk ||
-                             zs_max_u64(w->width, w->height) >> floor > (uint64_t)1 << MOST_SQUARES))
-        floor++;
-    while (zs_healpix_next_part(&cut, &part))
-        if (part.face >= 0)
-            ZS_TRY(zs_healpix_nested_runs(order, &part, floor, runs, err));
-    return ZS_OK;
-}
-
-enum zs_status zs_healpix_prefetch(const struct zs_band_array *a, const struct zs_band_window *w,
-                                   const struct zs_window *boxes, size_t n, struct zs_error *err)
-{
-    if (!is_in_order(a->cells))
-        return ZS_OK;
-    struct zs_runs runs = {0};
-    enum zs_status status = find_rough_runs(a, w, &runs, err);
-    for (size_t i = 0; i < n && status == ZS_OK && runs.count > 0; i++) {
-        struct zs_window *windows = zs_calloc(runs.count, sizeof *windows);
-        for (size_t k = 0; k < runs.count && windows != NULL; k++) {
-            windows[k] = boxes[i];
-            windows[k].start[a->slices.axes.x] = runs.list[k].first;
-            windows[k].count[a->slices.axes.x] = runs.list[k].count;
-        }
-        status = windows != NULL ? zs_array_prefetch(a->array, windows, runs.count, err) : zs_fail_memory(err);
-        free(windows);
-    }
-    zs_runs_clear(&runs);
-    return status;
-}
+/* ---- What is asked of the list of cells alone ---- */
 
 void zs_healpix_mask(const struct zs_healpix_map *map, const struct zs_pixel_box *box, unsigned char *mask,
                      ptrdiff_t line_space)

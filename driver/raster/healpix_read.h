@@ -26,9 +26,6 @@ enum zs_status zs_healpix_cells_read(struct zs_hierarchy *hierarchy, const struc
                                      struct zs_healpix_cells *cells, struct zs_error *err);
 void zs_healpix_cells_clear(struct zs_healpix_cells *cells);
 
-/* The index of the first of the numbers that is not less than `number`; count where there is none. */
-uint64_t zs_healpix_cells_find(const struct zs_healpix_cells *cells, uint64_t number);
-
 /* ---- Windows ---- */
 
 /* How the cells of an array lie in a raster. */
@@ -52,10 +49,6 @@ enum zs_status zs_healpix_read(const struct zs_band_array *array, const struct z
 enum zs_status zs_healpix_write(const struct zs_band_array *array, const struct zs_band_window *window,
                                 const struct zs_window *boxes, size_t n, size_t item_size,
                                 const struct zs_conversion *conversion, struct zs_error *err);
-
-/* As zs_array_prefetch(). Does nothing where a window is not a few runs. */
-enum zs_status zs_healpix_prefetch(const struct zs_band_array *array, const struct zs_band_window *window,
-                                   const struct zs_window *boxes, size_t n, struct zs_error *err);
 
 /* Which pixels of a box are cells of the array: 255, else 0, row by row into mask. */
 void zs_healpix_mask(const struct zs_healpix_map *map, const struct zs_pixel_box *box, unsigned char *mask,

@@ -248,42 +248,25 @@ struct member {
     size_t group_length; /* of the path */
     struct zs_axes axes;
     uint64_t width, height, slices;
-    const char *x, *y; /* names; "" where it has none */
-    char *georef;       /* owned */
-    size_t band;       /* index among those that the group lists */
+    char *grid;  /* a text: the same of arrays that lie on one grid; owned */
+    size_t band; /* index among those that the group lists */
 };
 
-static int compare_u64(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
+/* By groups. */
 static int compare_groups(const struct member *a, const struct member *b)
 {
     const size_t n = a->group_length < b->group_length ? a->group_length : b->group_length;
     const int order = memcmp(a->node->path, b->node->path, n);
-    return order != 0 ? order : compare_u64(a->group_length, b->group_length);
-}
-
-static int compare_grids(const struct member *a, const struct member *b)
-{
-    int order = compare_groups(a, b);
-    if (order == 0)
-        order = compare_u64(b->width, a->width);
-    if (order == 0)
-        order = compare_u64(b->height, a->height);
-    if (order == 0)
-        order = strcmp(a->x, b->x);
-    if (order == 0)
-        order = strcmp(a->y, b->y);
-    return order != 0 ? order : strcmp(a->georef, b->georef);
+    return order != 0 ? order : (a->group_length > b->group_length) - (a->group_length < b->group_length);
 }
 
 /* Puts arrays of one grid beside each other. */
 static int compare_members(const void *p, const void *q)
 {
     const struct member *a = p, *b = q;
-    const int order = compare_grids(a, b);
+    int order = compare_groups(a, b);
+    if (order == 0)
+        order = strcmp(a->grid, b->grid);
     return order != 0 ? order : strcmp(a->node->path, b->node->path);
 }
 
@@ -291,7 +274,7 @@ static int compare_members(const void *p, const void *q)
 static int compare_bands(const void *p, const void *q)
 {
     const struct member *a = p, *b = q;
-    const int order = compare_u64(a->band, b->band);
+    const int order = (a->band > b->band) - (a->band < b->band);
     return order != 0 ? order : compare_naturally(zs_path_name(a->node->path), zs_path_name(b->node->path));
 }
 
@@ -325,10 +308,9 @@ static enum zs_status describe_cells(const struct zs_healpix *healpix, struct me
     const char *coordinate = healpix->coordinate != NULL ? healpix->coordinate->path : "";
     m->axes = (struct zs_axes){healpix->dim, -1};
     m->width = m->height = (uint64_t)ZS_HEALPIX_SIDE << healpix->order;
-    m->x = m->y = "";
-    m->georef = zs_format("healpix %.17g %.17g %d %s", healpix->semi_major, healpix->inverse_flattening,
-                          healpix->is_ring, coordinate);
-    return m->georef != NULL ? ZS_OK : zs_fail_memory(err);
+    m->grid = zs_format("healpix %d %.17g %.17g %d %s", healpix->order, healpix->semi_major,
+                        healpix->inverse_flattening, healpix->is_ring, coordinate);
+    return m->grid != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 static enum zs_status describe_plane(const struct zs_node *const *nodes, size_t count, struct member *m,
@@ -338,14 +320,16 @@ static enum zs_status describe_plane(const struct zs_node *const *nodes, size_t 
     m->width = node->array->shape[m->axes.x];
     m->height = node->array->shape[m->axes.y];
     const char *x = zs_dimension_name(node, m->axes.x), *y = zs_dimension_name(node, m->axes.y);
-    m->x = x != NULL ? x : "";
-    m->y = y != NULL ? y : "";
-    m->georef = zs_georef_text(node->attributes);
-    ZS_TRY_MEMORY(m->georef, err);
-    return add_coordinates(nodes, count, node, &m->georef, err);
+    char *georef = zs_georef_text(node->attributes);
+    ZS_TRY_MEMORY(georef, err);
+    m->grid = zs_format("%llu %llu\n%s\n%s\n%s", (unsigned long long)m->width, (unsigned long long)m->height,
+                        x != NULL ? x : "", y != NULL ? y : "", georef);
+    free(georef);
+    ZS_TRY_MEMORY(m->grid, err);
+    return add_coordinates(nodes, count, node, &m->grid, err);
 }
 
-/* Whether the array can be of a group; ZS_NO_MEMORY only. m->georef is to be freed. */
+/* Whether the array can be of a group; ZS_NO_MEMORY only. m->grid is to be freed. */
 static enum zs_status describe(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes, size_t count,
                                const struct zs_node *node, const char *dim_x, const char *dim_y, struct member *m,
                                bool *is_possible, struct zs_error *err)
@@ -384,7 +368,7 @@ static size_t find_grid(const struct member *m, size_t n, size_t *count)
     size_t best = 0;
     *count = 0;
     for (size_t i = 0, run; i < n; i += run) {
-        for (run = 1; i + run < n && compare_grids(&m[i], &m[i + run]) == 0;)
+        for (run = 1; i + run < n && strcmp(m[i].grid, m[i + run].grid) == 0;)
             run++;
         if (run > *count || (run == *count && pixels(&m[i]) > pixels(&m[best]))) {
             best = i;
@@ -474,7 +458,7 @@ enum zs_status zs_raster_groups_find(struct zs_hierarchy *hierarchy, const struc
         if (is_possible)
             n++;
         else
-            free(members[n].georef);
+            free(members[n].grid);
     }
     if (status == ZS_OK)
         status = zs_hierarchy_check_since(hierarchy, failures, err);
@@ -483,7 +467,7 @@ enum zs_status zs_raster_groups_find(struct zs_hierarchy *hierarchy, const struc
         status = collect(hierarchy, members, n, &found, err);
     }
     for (size_t i = 0; i < n; i++)
-        free(members[i].georef);
+        free(members[i].grid);
     free(members);
     free(nodes);
     if (status != ZS_OK)

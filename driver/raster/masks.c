@@ -7,7 +7,6 @@
 #include "geo/conventions.h"
 #include "geo/variables.h"
 #include "raster/overviews.h"
-#include "zarr/make.h"
 
 /* Long lists of other arrays cost a request each. */
 #define MAX_NAMED 16

@@ -11,10 +11,6 @@
 #include "geo/conventions.h"
 #include "geo/healpix.h"
 
-/* GDAL 3.13's groups beside an array that has no multiscales: levels asked for by name where the store cannot be
- * listed. */
-static const int probed_factors[] = {2, 3, 4, 5, 6, 8, 9, 10, 12, 16, 32, 64, 128, 256, 512, 1024};
-
 #define MAX_FOUND (2 * ZS_MAX_LAYOUT_LEVELS)
 
 /* The pyramid that a base array belongs to. */
@@ -33,7 +29,6 @@ struct family {
         bool is_outdated; /* the pyramid declares that it was made of a base of another shape */
     } found[MAX_FOUND];
     int count;
-    bool has_layout;
 };
 
 /* ---- Which arrays are levels ---- */
@@ -144,39 +139,6 @@ static const struct zs_node *node_at(struct family *f, const char *group, const 
     return at < f->node_count ? f->nodes[at] : NULL;
 }
 
-/* The nodes of a store whose metadata list them all; listing others costs requests. False where they are not known;
- * *listed is freed with free(). */
-static bool list_nodes(const struct family *f, const struct zs_node *const **nodes, size_t *count,
-                       const struct zs_node ***listed)
-{
-    *listed = NULL;
-    *nodes = f->nodes;
-    *count = f->node_count;
-    if (!zs_hierarchy_is_consolidated(f->hierarchy) ||
-        (f->nodes == NULL && zs_hierarchy_list(f->hierarchy, listed, count, NULL) != ZS_OK))
-        return false;
-    if (f->nodes == NULL)
-        *nodes = *listed;
-    return true;
-}
-
-/* The only array of two or more dimensions directly in a group, NULL when there are more or it is not known. */
-static const struct zs_node *only_raster(const struct family *f, const char *group)
-{
-    const struct zs_node *const *nodes, **listed, *only = NULL;
-    size_t count, at = 0;
-    int rasters = 0;
-    if (!list_nodes(f, &nodes, &count, &listed))
-        return NULL;
-    for (const struct zs_node *node; rasters < 2 && (node = zs_nodes_child(nodes, count, group, &at)) != NULL;)
-        if (node->array != NULL && node->array->ndim >= 2) {
-            only = node;
-            rasters++;
-        }
-    free(listed);
-    return rasters == 1 ? only : NULL;
-}
-
 /* Whether the size in an entry is the array's; true without a size. X and Y are unknown here: any two dimensions, in
  * order, may have the size. */
 static bool shape_agrees(const zs_json *entry, const struct zs_array_meta *meta)
@@ -191,17 +153,12 @@ static bool shape_agrees(const zs_json *entry, const struct zs_array_meta *meta)
     return false;
 }
 
-/* The array at another level of a pyramid. When names differ between levels that are groups, the only raster of such a
- * group counts, if the base is the only raster of its own. */
+/* The array at another level of a pyramid: of the base's name, where levels are groups. */
 static const struct zs_node *counterpart(struct family *f, const struct zs_node *level, bool is_ome)
 {
     if (level == NULL || level->type == ZS_NODE_ARRAY || is_ome)
         return level;
-    const struct zs_node *same = node_at(f, level->path, zs_path_name(f->base->path));
-    char *group = same == NULL ? zs_path_parent(f->base->path) : NULL;
-    const bool is_alone = group != NULL && only_raster(f, group) == f->base;
-    free(group);
-    return is_alone ? only_raster(f, level->path) : same;
+    return node_at(f, level->path, zs_path_name(f->base->path));
 }
 
 /* Adds the levels of one layout that has the base; not those that it is itself derived from, however small. */
@@ -211,7 +168,6 @@ static void add_layout(struct family *f, const struct zs_node *group, const stru
     const int own = below != NULL ? zs_layout_find(layout, below) : -1;
     if (own < 0)
         return;
-    f->has_layout = true;
     const bool is_outdated = !shape_agrees(layout->level[own].entry, f->base->array);
     for (int i = 0; i < layout->count; i++) {
         const struct zs_layout_level *entry = &layout->level[i];
@@ -251,51 +207,11 @@ static void add_orders(struct family *f)
     free(group);
 }
 
-/* Adds <group>/ovr_<N>x/<name> for each N that is there. */
-static void add_overview_groups(struct family *f, const char *group, const char *name)
-{
-    const struct zs_node *const *nodes, **listed;
-    size_t count, at = 0;
-    int factor;
-    char path[300];
-    if (list_nodes(f, &nodes, &count, &listed)) {
-        for (const struct zs_node *node; (node = zs_nodes_child(nodes, count, group, &at)) != NULL;)
-            if (zs_is_overview_group(zs_path_name(node->path), &factor))
-                (void)add_level(f, node_at(f, node->path, name), false);
-        free(listed);
-        return;
-    }
-    /* Writers of such groups write a multiscales beside them; without one, requests would be in vain. */
-    if (zs_hierarchy_store(f->hierarchy)->is_remote || strlen(name) > 200)
-        return;
-    for (size_t i = 0; i < sizeof probed_factors / sizeof probed_factors[0]; i++) {
-        snprintf(path, sizeof path, "ovr_%dx/%s", probed_factors[i], name);
-        (void)add_level(f, node_at(f, group, path), false);
-    }
-}
-
-/* Adds the levels beside an array that no pyramid lists, or beside the group ovr_<N>x that it is in. */
-static void add_unlisted(struct family *f)
-{
-    int factor;
-    char *group = zs_path_parent(f->base->path);
-    if (group != NULL && zs_is_overview_group(zs_path_name(group), &factor)) {
-        char *above = zs_path_parent(group);
-        free(group);
-        group = above;
-    }
-    if (group != NULL)
-        add_overview_groups(f, group, zs_path_name(f->base->path));
-    free(group);
-}
-
 static void find_family(struct family *f)
 {
     if (f->is_healpix)
         add_orders(f);
     add_layouts(f);
-    if (!f->is_healpix && !f->has_layout && f->nodes == NULL)
-        add_unlisted(f);
 }
 
 /* ---- Overviews of one array ---- */
@@ -381,7 +297,7 @@ enum zs_status zs_overviews_own(struct zs_hierarchy *hierarchy, const struct zs_
 static void set_base(struct family *f, const struct zs_node *base)
 {
     f->base = base;
-    f->has_axes = f->is_healpix = f->has_layout = false;
+    f->has_axes = f->is_healpix = false;
     f->count = 0;
 }
 

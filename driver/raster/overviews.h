@@ -5,13 +5,13 @@
 #include "geo/axes.h"
 
 /* Finds the overviews of the array `node`: `multiscales` convention (of its group or its group's group; levels that are
- * groups or arrays), groups named ovr_<N>x beside it as GDAL 3.13 writes them, OME-NGFF 0.5 datasets. A level counts
- * when it is a readable array of the same data type and number of dimensions, whose X and Y are the base's by one
- * factor (the N of its group ovr_<N>x), whose other dimensions are equal, whose shape, and that of the base, is that of
- * its layout entry where that has one, and from which the base is not itself derived (an upsampled level has no
- * overviews of its own that way). What does not count since the base was given another shape is outdated: nobody reads
- * it, and it goes when overviews are made or removed. Of HEALPix cells (axes.y -1) the levels are the same cells at
- * coarser orders, one for each, also in groups beside each other that are called by consecutive orders (zagg).
+ * groups with an array of the base's name, or arrays), OME-NGFF 0.5 datasets. A level counts when it is a readable
+ * array of the same data type and number of dimensions, whose X and Y are the base's by one factor (the N of its group
+ * ovr_<N>x), whose other dimensions are equal, whose shape, and that of the base, is that of its layout entry where
+ * that has one, and from which the base is not itself derived (an upsampled level has no overviews of its own that
+ * way). A level that does not count only because the base was given another shape is outdated: it is not read, and is
+ * removed when overviews are made or removed. Of HEALPix cells (axes.y -1) the levels are the same cells at coarser
+ * orders, one for each, also in groups beside each other that are called by consecutive orders (zagg).
  *
  * Sorted from large to small. `levels` gets their paths; its list, NULL when there are none, is freed with
  * zs_names_free(). The base itself may be any level; only smaller ones are its overviews. A node that cannot be asked
@@ -19,8 +19,8 @@
 enum zs_status zs_overviews_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                  struct zs_names *levels, struct zs_error *err);
 
-/* Like zs_overviews_find(), only of levels in a group ovr_<N>x beside the array, under its name, outdated ones too:
- * they are renamed and removed with the array. */
+/* Like zs_overviews_find(), only of listed levels in a group ovr_<N>x beside the array, under its name, outdated ones
+ * too: they are removed with the array. */
 enum zs_status zs_overviews_own(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                 struct zs_names *levels, struct zs_error *err);
 

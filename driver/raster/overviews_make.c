@@ -73,25 +73,16 @@ static enum zs_status add_entry(struct entries *e, const char *asset, uint64_t w
     return ZS_OK;
 }
 
-/* The group whose multiscales list the base: the one that does now, else the base's own group. */
+/* The group that holds the base, whose multiscales list its levels; NULL where it is the root of its store. Another
+ * list than the one that this driver changes is none. */
 static const struct zs_node *pyramid_group(struct zs_hierarchy *hierarchy, const struct zs_node *base,
                                            struct zs_layout *layout)
 {
     struct zs_scope scope;
     zs_scope_find(hierarchy, base, &scope);
-    for (int g = 0; g < scope.groups; g++) {
-        const char *below = zs_path_below(scope.group[g]->path, base->path);
-        if (below != NULL && zs_layout_first(scope.group[g]->attributes, layout) && !layout->is_foreign &&
-            zs_layout_find(layout, below) >= 0)
-            return scope.group[g];
-    }
-    memset(layout, 0, sizeof *layout);
-    if (scope.groups == 0)
-        return NULL;
-    /* A list that names another array of the group serves this one, too. */
-    if (zs_layout_first(scope.group[0]->attributes, layout) && layout->is_foreign)
+    if (scope.groups == 0 || !zs_layout_first(scope.group[0]->attributes, layout) || layout->is_foreign)
         memset(layout, 0, sizeof *layout);
-    return scope.group[0];
+    return scope.groups > 0 ? scope.group[0] : NULL;
 }
 
 /* Whether there are pictures other than the base directly in a group. */
@@ -119,8 +110,8 @@ static char *asset_of(const struct zs_node *group, const struct zs_node *base, c
     return asset;
 }
 
-static enum zs_status add_path(struct entries *e, const struct zs_node *group, const struct zs_node *base,
-                               struct zs_axes axes, const struct zs_node *level, struct zs_error *err)
+static enum zs_status add_level(struct entries *e, const struct zs_node *group, const struct zs_node *base,
+                                struct zs_axes axes, const struct zs_node *level, struct zs_error *err)
 {
     char *asset = asset_of(group, base, level->path);
     ZS_TRY_MEMORY(asset, err);
@@ -160,29 +151,24 @@ static bool is_of_base(struct zs_hierarchy *hierarchy, const struct zs_node *gro
             node->array->shape[axes.y] == base->array->shape[axes.y]);
 }
 
-/* Collects the entries of the new list: the base, those of before, the overviews there are, and those just made. */
+/* Collects the entries of the new list: the base, those of before, the overviews there are, and those just made; levels
+ * elsewhere are listed where they are. */
 static enum zs_status collect_entries(struct zs_hierarchy *hierarchy, const struct zs_node *base, struct zs_axes axes,
                                       const struct zs_node *group, const struct zs_layout *layout,
                                       const struct zs_names *levels, struct entries *e, struct zs_error *err)
 {
-    const uint64_t width = base->array->shape[axes.x], height = base->array->shape[axes.y];
-    const char *below = zs_path_below(group->path, base->path);
-    const bool is_direct = strchr(below, '/') == NULL;
-    if (is_direct) { /* with several arrays in the group the base is the group itself */
-        bool has_others;
-        ZS_TRY(has_other_rasters(hierarchy, base, group->path, &has_others, err));
-        ZS_TRY(add_entry(e, has_others ? "." : below, width, height, err));
-    }
+    bool has_others; /* with several arrays in the group the base is the group itself */
+    ZS_TRY(has_other_rasters(hierarchy, base, group->path, &has_others, err));
+    ZS_TRY(add_entry(e, has_others ? "." : zs_path_below(group->path, base->path), base->array->shape[axes.x],
+                     base->array->shape[axes.y], err));
     for (int i = 0; i < layout->count; i++)
-        if (!is_direct || !is_of_base(hierarchy, group, base, axes, &layout->level[i]))
+        if (!is_of_base(hierarchy, group, base, axes, &layout->level[i]))
             ZS_TRY(keep_entry(e, hierarchy, group, base, axes, &layout->level[i], err));
-    if (!is_direct)
-        ZS_TRY(add_path(e, group, base, axes, base, err));
     for (size_t i = 0; i < levels->count; i++) {
         const struct zs_node *level;
         if (zs_path_below(group->path, levels->list[i]) != NULL &&
             zs_hierarchy_node(hierarchy, levels->list[i], &level, NULL) == ZS_OK)
-            ZS_TRY(add_path(e, group, base, axes, level, err));
+            ZS_TRY(add_level(e, group, base, axes, level, err));
     }
     return ZS_OK;
 }
@@ -212,7 +198,9 @@ static enum zs_status list_levels(struct zs_hierarchy *hierarchy, const struct z
     struct zs_layout layout;
     struct entries e = {.count = 0};
     struct zs_names levels;
+    const size_t failures = zs_hierarchy_failures(hierarchy);
     const struct zs_node *group = pyramid_group(hierarchy, base, &layout);
+    ZS_TRY(zs_hierarchy_check_since(hierarchy, failures, err));
     if (group == NULL || (made == NULL && layout.count == 0))
         return ZS_OK;
     ZS_TRY(zs_overviews_find(hierarchy, base, axes, &levels, err));
@@ -221,7 +209,7 @@ static enum zs_status list_levels(struct zs_hierarchy *hierarchy, const struct z
         status = zs_names_add(&levels, zs_strdup(made->levels[i].node->path), err);
     if (status == ZS_OK)
         status = collect_entries(hierarchy, base, axes, group, &layout, &levels, &e, err);
-    if (status == ZS_OK) {
+    if (status == ZS_OK && (e.count > 1 || layout.count > 0)) { /* else all levels are elsewhere, and listed there */
         struct zs_georef_out base_geo = *geo;
         base_geo.ndim = base->array->ndim;
         base_geo.x = axes.x;
@@ -240,6 +228,7 @@ static enum zs_status read_georef(struct zs_hierarchy *hierarchy, const struct z
 {
     ZS_TRY(zs_georef_read(hierarchy, base, axes, georef, err));
     zs_georef_conventions_find(hierarchy, base, axes, style);
+    style->mapping_name = ZS_GRID_MAPPING; /* which rioxarray finds where nothing names it */
     *geo = zs_georef_out_make(base, axes, georef);
     return ZS_OK;
 }
@@ -258,7 +247,7 @@ static bool is_of_level(const struct zs_node *level, const char *name)
     return is_own;
 }
 
-/* Whether nothing else is in the group of a level. In a store that cannot be listed there may be anything. */
+/* Whether only a level (NULL: it is gone) is in its group. In a store that cannot be listed there may be anything. */
 static enum zs_status is_alone(struct zs_hierarchy *hierarchy, const struct zs_node *level, const char *group,
                                bool *alone, struct zs_error *err)
 {
@@ -271,7 +260,7 @@ static enum zs_status is_alone(struct zs_hierarchy *hierarchy, const struct zs_n
         const size_t n = zs_prefix_length(*name);
         if (n > 0)
             (*name)[n] = '\0';
-        *alone = is_of_level(level, *name);
+        *alone = level != NULL && level->array != NULL && is_of_level(level, *name);
     }
     zs_names_free(names);
     return ZS_OK;
@@ -282,7 +271,7 @@ static enum zs_status remove_level(struct zs_hierarchy *hierarchy, const char *p
 {
     const struct zs_node *level;
     bool alone = false;
-    ZS_TRY(zs_hierarchy_stored_node(hierarchy, path, &level, err));
+    ZS_TRY(zs_hierarchy_occupant(hierarchy, path, &level, err));
     char *group = zs_path_parent(path);
     enum zs_status status = group != NULL ? is_alone(hierarchy, level, group, &alone, err) : zs_fail_memory(err);
     if (status == ZS_OK)
@@ -386,7 +375,6 @@ static zs_json *level_document(const struct zs_overviews *made, int factor)
         zs_json_free(document);
         return NULL;
     }
-    zs_georef_remove(attributes); /* a level's is its own */
     zs_json_remove(attributes, ZS_GCPS_ATTRIBUTE); /* of the base's pixels */
     zs_remove_statistics(attributes); /* of other pixels */
     return document;
@@ -584,9 +572,8 @@ static enum zs_status publish_level(struct zs_overviews *made, struct made_level
     ZS_TRY(zs_hierarchy_add(made->hierarchy, own, err));
     struct zs_georef_out at = zs_georef_at_size(geo, own->array->shape[made->axes.x], own->array->shape[made->axes.y]);
     zs_georef_out_name_dimensions(&at, own, made->axes);
-    struct zs_georef_conventions brief = *style;
-    brief.is_brief = style->spatial_proj && style->cf;
-    return zs_georef_write(made->hierarchy, own, made->axes, &brief, &at, NULL, err);
+    at.is_brief = style->spatial_proj && style->cf && zs_has_axes(&at) && at.width > 1 && at.height > 1;
+    return zs_georef_write(made->hierarchy, own, made->axes, style, &at, NULL, err);
 }
 
 static enum zs_status publish_levels(struct zs_overviews *made, const struct zs_georef_conventions *style,

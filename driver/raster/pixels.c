@@ -230,9 +230,7 @@ static enum zs_status prefetch_part(void *ctx, size_t item, struct zs_error *err
 {
     const struct plan *plan = ctx;
     const struct part *part = &plan->parts[item];
-    const struct zs_band_array *a = &plan->bands->arrays[part->array];
-    return a->cells != NULL ? zs_healpix_prefetch(a, plan->window, part->windows, part->count, err)
-                            : zs_array_prefetch(a->array, part->windows, part->count, err);
+    return zs_array_prefetch(plan->bands->arrays[part->array].array, part->windows, part->count, err);
 }
 
 enum zs_status zs_pixels_read(const struct zs_bands *bands, const struct zs_band_window *window,
@@ -249,6 +247,8 @@ enum zs_status zs_pixels_prefetch(const struct zs_bands *bands, const struct zs_
                                   struct zs_error *err)
 {
     struct plan plan = {.bands = bands, .window = window};
+    if (bands->count > 0 && bands->arrays[0].cells != NULL)
+        return ZS_OK;
     ZS_TRY(make_plan(&plan, err));
     const enum zs_status status = zs_parallel_for(ARRAYS_AT_ONCE, plan.count, prefetch_part, &plan, err);
     clear_plan(&plan);

@@ -71,7 +71,8 @@ struct zs_pixel_box {
 enum zs_status zs_pixels_read(const struct zs_bands *bands, const struct zs_band_window *window,
                               const struct zs_conversion *conversions, struct zs_error *err);
 
-/* Gets the chunks of the window into the caches of their arrays, as zs_array_prefetch(); its data are not looked at. */
+/* Gets the chunks of the window into the caches of their arrays, as zs_array_prefetch(); its data are not looked at.
+ * Does nothing for cells. */
 enum zs_status zs_pixels_prefetch(const struct zs_bands *bands, const struct zs_band_window *window,
                                   struct zs_error *err);
 

@@ -205,7 +205,7 @@ static enum zs_status write_entries(struct zs_hierarchy *h, const struct zs_node
         uint64_t width, height;
         zs_json *entry = (zs_json *)(uintptr_t)layout.level[i].entry; /* a part of the attributes that are edited */
         if (!geo->keeps_srs)
-            zs_convention_remove_members(&zs_proj, entry);
+            zs_proj_remove(entry);
         if (geo->keeps_transform || !zs_spatial_is_declared(entry))
             continue;
         struct zs_georef_out at = *geo;
@@ -228,7 +228,7 @@ static enum zs_status write_groups(struct zs_hierarchy *h, const struct member *
     zs_scope_find(h, base->node, &scope);
     for (int i = 0; i < scope.sources; i++) {
         const struct zs_scope_source *source = &scope.source[i];
-        if (source->kind != ZS_SOURCE_GROUP || (source->has_layout && !source->is_base) ||
+        if (source->group == NULL || source->is_entry || (source->has_layout && !source->is_base) ||
             !zs_spatial_proj_is_declared(source->members))
             continue;
         struct zs_georef_out declared = *geo;

@@ -158,7 +158,7 @@ static enum zs_status copy_bytes(struct zs_shard_writer *writer, const struct zs
 {
     const bool is_remote = from != NULL && from->memory == NULL && from->object->store->is_remote;
     const unsigned char *here = NULL;
-    if (is_remote)
+    if (is_remote && size > 0)
         ZS_TRY(read_ahead(writer, from->offset + offset, size, &here, err));
     if (here != NULL)
         return sink_write(sink, here, (size_t)size, err);
@@ -267,8 +267,7 @@ static enum zs_status expect_stored(const struct zs_shard_writer *writer, struct
 {
     if (!writer->expects)
         return ZS_OK;
-    const char *etag =
-        zs_store_expected(writer->store, writer->object != NULL ? zs_object_etag(writer->object) : "");
+    const char *etag = writer->object != NULL ? zs_object_etag(writer->object) : "";
     return etag != NULL ? zs_writer_expect(*out, etag, err) : ZS_OK;
 }
 

@@ -123,7 +123,8 @@ struct zs_source zs_source_of(struct zs_object *object)
     return (struct zs_source){.object = object, .size = zs_object_size(object), .version = object->version};
 }
 
-struct zs_source zs_source_range(const struct zs_source *source, uint64_t offset, uint64_t size)
+/* The bytes [offset, offset + size) of a source. */
+static struct zs_source range_of(const struct zs_source *source, uint64_t offset, uint64_t size)
 {
     struct zs_source range = *source;
     range.offset = source->offset + offset;
@@ -149,8 +150,10 @@ static enum zs_status check_size(const struct zs_source *source, uint64_t limit,
                                            (unsigned long long)limit, (unsigned long long)source->size);
 }
 
-enum zs_status zs_source_fetch(const struct zs_source *source, size_t limit, struct zs_buffer *buffer,
-                               const unsigned char **bytes, struct zs_error *err)
+/* All bytes: *bytes points to them in memory, or into `buffer`, which they are read to. ZS_CORRUPT when they are more
+ * than `limit`. */
+static enum zs_status fetch(const struct zs_source *source, size_t limit, struct zs_buffer *buffer,
+                            const unsigned char **bytes, struct zs_error *err)
 {
     ZS_TRY(check_size(source, limit, err));
     *bytes = source->memory;
@@ -169,7 +172,7 @@ enum zs_status zs_source_decode(const struct zs_level *level, const struct zs_so
 {
     struct zs_buffer fetched = {0};
     const unsigned char *bytes;
-    enum zs_status status = zs_source_fetch(encoded, limit, &fetched, &bytes, err);
+    enum zs_status status = fetch(encoded, limit, &fetched, &bytes, err);
     struct zs_scratch *scratch = status == ZS_OK ? zs_scratch_acquire() : NULL;
     if (status == ZS_OK && scratch == NULL)
         status = zs_fail_memory(err);
@@ -207,7 +210,7 @@ enum zs_status zs_source_chunk(const struct zs_level *level, const struct zs_sou
 {
     uint64_t offset = 0, size = 0;
     ZS_TRY(zs_shard_index_entry(level, index, number, is_empty, &offset, &size, err));
-    *chunk = zs_source_range(shard, offset, size);
+    *chunk = range_of(shard, offset, size);
     chunk->version = index->version;
     return *is_empty ? ZS_OK : check_size(chunk, limit, err);
 }

@@ -63,16 +63,10 @@ struct zs_source {
 
 /* All bytes of an object, which is borrowed. */
 struct zs_source zs_source_of(struct zs_object *object);
-/* The bytes [offset, offset + size) of a source. */
-struct zs_source zs_source_range(const struct zs_source *source, uint64_t offset, uint64_t size);
 
 /* Reads n bytes. */
 enum zs_status zs_source_read(const struct zs_source *source, uint64_t offset, size_t n, void *data,
                               struct zs_error *err);
-/* All bytes: *bytes points to them in memory, or into `buffer`, which they are read to. ZS_CORRUPT when they are more
- * than `limit`. */
-enum zs_status zs_source_fetch(const struct zs_source *source, size_t limit, struct zs_buffer *buffer,
-                               const unsigned char **bytes, struct zs_error *err);
 
 /* Undoes the bytes codecs of a shard. Neither the encoded nor the decoded bytes are more than `limit`, else
  * ZS_CORRUPT. */

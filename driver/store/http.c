@@ -6,6 +6,7 @@
 
 #include <cpl_conv.h>
 #include <cpl_http.h>
+#include <cpl_minixml.h>
 #include <cpl_string.h>
 #include <ctype.h>
 #include <errno.h>
@@ -54,8 +55,7 @@ struct answer {
     bool is_status_lost;
 };
 
-struct http_store {
-    struct zs_store base;
+struct zs_http {
     bool is_signing;     /* each object's URL is signed, of /vsis3/ and the like */
     atomic_bool proven;  /* a plain request succeeded */
     atomic_bool use_vsi; /* since it read what plain requests did not */
@@ -70,23 +70,21 @@ struct http_store {
     size_t idle_count;
 };
 
-struct http_object {
-    struct zs_object base;
-    char *key;
-    char *generation;
-    char *tag; /* ETag or Last-Modified; NULL when the server sent neither */
-};
+static struct zs_http *http_of(const struct vsi_object *o)
+{
+    return ((const struct vsi_store *)o->base.store)->http;
+}
 
 /* ---- Connections ---- */
 
 static atomic_int idle_sessions;
 
-static void session_name(const struct http_store *h, unsigned session, char *name, size_t n)
+static void session_name(const struct zs_http *h, unsigned session, char *name, size_t n)
 {
     snprintf(name, n, "ShardedZarr-%ld-%u-%u", (long)h->pid, h->number, session);
 }
 
-static unsigned session_take(struct http_store *h)
+static unsigned session_take(struct zs_http *h)
 {
     pthread_mutex_lock(&h->lock);
     if (h->pid != getpid()) {
@@ -106,7 +104,7 @@ static unsigned session_take(struct http_store *h)
     return session;
 }
 
-static void session_close(const struct http_store *h, unsigned session)
+static void session_close(const struct zs_http *h, unsigned session)
 {
     char name[64];
     session_name(h, session, name, sizeof name);
@@ -115,7 +113,7 @@ static void session_close(const struct http_store *h, unsigned session)
     CSLDestroy(options);
 }
 
-static void session_return(struct http_store *h, unsigned session)
+static void session_return(struct zs_http *h, unsigned session)
 {
     bool is_kept = atomic_fetch_add(&idle_sessions, 1) < MAX_IDLE_SESSIONS;
     pthread_mutex_lock(&h->lock);
@@ -137,24 +135,31 @@ static void answer_free(struct answer *a)
     a->result = NULL;
 }
 
-/* The header lines of GDAL_HTTP_HEADERS, which GDAL splits at line ends, else at commas, and not at all when no second
- * colon follows the first comma ("Accept: a, b"). */
+/* Whether GDAL takes a value of GDAL_HTTP_HEADERS for one line, as it is: no colon follows the first comma of
+ * "Accept: a, b". */
+static bool is_one_line(const char *text)
+{
+    const char *comma = strchr(text, ',');
+    return comma != NULL && strchr(comma, ':') == NULL && strstr(text, "\r\n") == NULL;
+}
+
+/* The header lines of GDAL_HTTP_HEADERS, which GDAL splits at line ends, else at commas. */
 static char **user_headers(const char *path)
 {
     const char *text = zs_vsi_option(path, "GDAL_HTTP_HEADERS");
-    const char *comma = text != NULL ? strchr(text, ',') : NULL;
-    if (text == NULL || (strstr(text, "\r\n") == NULL && comma != NULL && strchr(comma, ':') == NULL))
+    if (text == NULL || is_one_line(text))
         return CSLAddString(NULL, text);
     return strstr(text, "\r\n") != NULL ? CSLTokenizeString2(text, "\r\n", 0)
                                         : CSLTokenizeString2(text, ",", CSLT_HONOURSTRINGS);
 }
 
-/* Commas stand between quoted lines: at line ends GDAL 3.6 takes the quotes of a value away, later ones do not. */
-char *zs_http_headers_with(const char *path, const char *line)
+/* The value of GDAL_HTTP_HEADERS for header lines, which are freed. Commas stand between quoted lines: at line ends
+ * GDAL 3.6 takes the quotes of a value away, later ones do not. */
+static char *print_headers(char **lines)
 {
-    char **lines = CSLAddString(user_headers(path), line);
-    char *text = zs_strdup("");
-    for (char **l = lines; text != NULL && *l != NULL; l++) {
+    const bool is_alone = CSLCount(lines) == 1 && is_one_line(lines[0]); /* quotes would be sent, too */
+    char *text = zs_strdup(is_alone ? lines[0] : "");
+    for (char **l = is_alone ? NULL : lines; text != NULL && l != NULL && *l != NULL; l++) {
         char *escaped = CPLEscapeString(*l, -1, CPLES_BackslashQuotable);
         char *longer = zs_format("%s%s\"%s\"", text, text[0] != '\0' ? "," : "", escaped);
         CPLFree(escaped);
@@ -165,12 +170,13 @@ char *zs_http_headers_with(const char *path, const char *line)
     return text;
 }
 
-static char **request_options(const char *path, const char *session, const char *range, const char *etag, size_t limit)
+char *zs_http_headers_with(const char *path, const char *line)
 {
-    char **options = session != NULL ? CSLSetNameValue(NULL, "PERSISTENT", session) : NULL;
-    /* The handle behind a session keeps its last setting, so this is always set. */
-    options = CSLSetNameValue(options, "MAX_FILE_SIZE", CPLSPrintf("%zu", limit));
+    return print_headers(CSLAddString(user_headers(path), line));
+}
 
+static char *request_headers(const char *path, const char *range, const char *etag)
+{
     char **lines = user_headers(path);
     if (range != NULL)
         lines = CSLAddString(lines, CPLSPrintf("Range: bytes=%s", range));
@@ -179,17 +185,7 @@ static char **request_options(const char *path, const char *session, const char 
         lines = CSLAddString(lines, "Accept-Encoding: identity");
     if (etag != NULL)
         lines = CSLAddString(lines, CPLSPrintf("If-Match: %s", etag));
-    char *headers = zs_strdup("");
-    for (char **line = lines; headers != NULL && line != NULL && *line != NULL; line++) {
-        char *longer = zs_format("%s%s\r\n", headers, *line);
-        free(headers);
-        headers = longer;
-    }
-    CSLDestroy(lines);
-    if (headers != NULL && headers[0] != '\0')
-        options = CSLSetNameValue(options, "HEADERS", headers);
-    free(headers);
-    return options;
+    return print_headers(lines);
 }
 
 static bool has_name(const char *line, const char *name)
@@ -239,35 +235,17 @@ static bool parse_content_range(const char *text, struct answer *a)
     return *text == '*' || parse_u64(&text, &a->total);
 }
 
-/* The text of the first element of that name, for free(); NULL without one. */
-static char *xml_text(const char *xml, const char *name)
-{
-    char *open = zs_format("<%s>", name), *close = zs_format("</%s>", name), *text = NULL;
-    const char *begin = open != NULL ? strstr(xml, open) : NULL;
-    begin = begin != NULL ? begin + strlen(open) : NULL;
-    const char *end = begin != NULL && close != NULL ? strstr(begin, close) : NULL;
-    if (end != NULL)
-        text = zs_strndup(begin, (size_t)(end - begin));
-    char *plain = text != NULL ? CPLUnescapeString(text, NULL, CPLES_XML) : NULL;
-    free(text);
-    text = plain != NULL ? zs_strdup(plain) : NULL;
-    CPLFree(plain);
-    free(open);
-    free(close);
-    return text;
-}
-
 /* Adds why S3, or a server like it, refused. GDAL ends its bytes with a zero. */
 static void add_reason(struct answer *a)
 {
-    char *code = xml_text(a->bytes, "Code"), *message = xml_text(a->bytes, "Message");
+    CPLXMLNode *xml = CPLParseXMLString(a->bytes);
+    const char *code = CPLGetXMLValue(xml, "=Error.Code", NULL), *message = CPLGetXMLValue(xml, "=Error.Message", "");
     const size_t used = strlen(a->found);
     a->lacks_bucket = code != NULL && strcmp(code, "NoSuchBucket") == 0;
     if (code != NULL)
-        snprintf(a->found + used, sizeof a->found - used, " (%.64s%s%.200s)", code, message != NULL ? ": " : "",
-                 message != NULL ? message : "");
-    free(code);
-    free(message);
+        snprintf(a->found + used, sizeof a->found - used, " (%.64s%s%.200s)", code, message[0] != '\0' ? ": " : "",
+                 message);
+    CPLDestroyXMLNode(xml);
 }
 
 /* The status of an answer from 400 on, else 0: the one member where GDAL's client gives it. curl's own errors, which
@@ -281,68 +259,90 @@ static int http_status(const CPLHTTPResult *result)
     return is_status && code >= 400 ? code : 0;
 }
 
-static void classify(const CPLHTTPResult *result, bool is_range, size_t limit, struct answer *a)
+/* Takes an answer with a status from 400 on. */
+static void take_refusal(int code, struct answer *a)
 {
-    const char *error = result->pszErrBuf != NULL ? result->pszErrBuf : "";
-    const char *content_range = header(result, "Content-Range"), *length = header(result, "Content-Length");
-    const bool has_range = content_range != NULL && parse_content_range(content_range, a);
-    const bool is_part = has_range && is_range && a->first <= a->last && a->last - a->first + 1 == a->size;
-    const int code = http_status(result);
-    a->is_status_lost = result->nStatus == 0 && code == 0 && error[0] != '\0' && !is_part;
-    if (code != 0)
-        snprintf(a->found, sizeof a->found, "HTTP status %d", code);
-    else if (a->is_status_lost || result->nStatus != 0)
-        snprintf(a->found, sizeof a->found, "%.150s (curl error %d)", error, result->nStatus);
-    else
-        snprintf(a->found, sizeof a->found, "%d bytes with Content-Range: %.100s", result->nDataLen,
-                 content_range != NULL ? content_range : "none");
-
-    if (code != 0)
-        add_reason(a);
+    const bool is_passing = code == 408 || code == 429 || (code >= 500 && code != 501);
+    snprintf(a->found, sizeof a->found, "HTTP status %d", code);
+    add_reason(a);
     if ((code == 404 && !a->lacks_bucket) || code == 410)
         a->kind = ZS_HTTP_ABSENT;
     else if (code == 412)
         a->kind = ZS_HTTP_REPLACED;
     else if (code == 416)
         a->kind = ZS_HTTP_BEYOND;
-    else if ((code >= 400 && code < 500 && code != 408 && code != 429) || code == 501)
-        a->kind = ZS_HTTP_REFUSED;
-    else if (code != 0)
-        a->kind = ZS_HTTP_FAILED;
-    else if (result->nStatus == CURL_FILESIZE_EXCEEDED || (result->nStatus == CURL_WRITE_ERROR && a->size > limit))
-        a->kind = has_range ? ZS_HTTP_FAILED : ZS_HTTP_TOO_LONG;
-    else if (result->nStatus != 0 || a->is_status_lost)
-        a->kind = ZS_HTTP_FAILED;
-    else if (has_range && a->first <= a->last)
-        a->kind = is_part ? ZS_HTTP_PART : ZS_HTTP_FAILED;
-    else if (length != NULL && header(result, "Content-Encoding") == NULL && strtoull(length, NULL, 10) != a->size)
-        a->kind = ZS_HTTP_FAILED; /* cut short: a setting makes curl ignore that */
     else
-        a->kind = ZS_HTTP_WHOLE;
+        a->kind = is_passing ? ZS_HTTP_FAILED : ZS_HTTP_REFUSED;
+}
+
+/* Takes what is no answer, or one that curl broke off. */
+static void take_failure(const CPLHTTPResult *result, bool has_range, size_t limit, struct answer *a)
+{
+    const bool is_too_long =
+        result->nStatus == CURL_FILESIZE_EXCEEDED || (result->nStatus == CURL_WRITE_ERROR && a->size > limit);
+    a->is_status_lost = result->nStatus == 0;
+    a->kind = is_too_long && !has_range ? ZS_HTTP_TOO_LONG : ZS_HTTP_FAILED;
     if (a->kind == ZS_HTTP_TOO_LONG)
         snprintf(a->found, sizeof a->found, "more, with Content-Range: none: the server knows no byte ranges");
+    else
+        snprintf(a->found, sizeof a->found, "%.150s (curl error %d)",
+                 result->pszErrBuf != NULL ? result->pszErrBuf : "", result->nStatus);
+}
+
+/* Takes an answer with bytes. */
+static void take_bytes(const CPLHTTPResult *result, bool has_range, bool is_part, struct answer *a)
+{
+    const char *content_range = header(result, "Content-Range"), *length = header(result, "Content-Length");
+    /* cut short: a setting makes curl ignore that */
+    const bool is_cut_short =
+        length != NULL && header(result, "Content-Encoding") == NULL && strtoull(length, NULL, 10) != a->size;
+    snprintf(a->found, sizeof a->found, "%d bytes with Content-Range: %.100s", result->nDataLen,
+             content_range != NULL ? content_range : "none");
+    if (has_range && a->first <= a->last)
+        a->kind = is_part ? ZS_HTTP_PART : ZS_HTTP_FAILED;
+    else
+        a->kind = is_cut_short ? ZS_HTTP_FAILED : ZS_HTTP_WHOLE;
+}
+
+static void classify(const CPLHTTPResult *result, bool is_range, size_t limit, struct answer *a)
+{
+    const char *content_range = header(result, "Content-Range");
+    const bool has_range = content_range != NULL && parse_content_range(content_range, a);
+    const bool is_part = has_range && is_range && a->first <= a->last && a->last - a->first + 1 == a->size;
+    const bool has_error = result->pszErrBuf != NULL && result->pszErrBuf[0] != '\0';
+    const int code = http_status(result);
+    if (code != 0)
+        take_refusal(code, a);
+    else if (result->nStatus != 0 || (has_error && !is_part))
+        take_failure(result, has_range, limit, a);
+    else
+        take_bytes(result, has_range, is_part, a);
 }
 
 /* Asks once. `session` names a connection that is kept; NULL: a new one. */
 static void fetch(const char *url, const char *path, const char *session, const char *range, const char *etag,
                   size_t limit, struct answer *a)
 {
-    char **options = request_options(path, session, range, etag, limit);
-    /* Ours have the user's headers in them; GDAL 3.6 would send those of the configuration a second time. */
+    char **options = session != NULL ? CSLSetNameValue(NULL, "PERSISTENT", session) : NULL;
+    /* The handle behind a session keeps its last setting, so this is always set. */
+    options = CSLSetNameValue(options, "MAX_FILE_SIZE", CPLSPrintf("%zu", limit));
+    char *headers = request_headers(path, range, etag);
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, NULL);
-    zs_vsi_quiet_set(&q, "GDAL_HTTP_HEADERS", "");
+    zs_vsi_quiet_set(&q, "GDAL_HTTP_HEADERS", headers);
     CPLHTTPResult *r = CPLHTTPFetch(url, options);
-    zs_vsi_quiet_end(&q);
     CSLDestroy(options);
+    free(headers);
     a->result = r;
-    if (r == NULL)
-        return;
-    if (r->pabyData != NULL && r->nDataLen > 0) {
+    if (r != NULL && r->pabyData != NULL && r->nDataLen > 0) {
         a->bytes = (const char *)r->pabyData;
         a->size = (size_t)r->nDataLen;
     }
-    classify(r, range != NULL, limit, a);
+    if (r != NULL)
+        classify(r, range != NULL, limit, a);
+    zs_vsi_quiet_end(&q); /* GDAL's XML parser emits errors for pages that are no XML */
+    if (r == NULL)
+        return;
     const char *found_etag = header(r, "ETag");
     a->tag = found_etag != NULL && found_etag[0] != '\0' ? found_etag : header(r, "Last-Modified");
     a->is_etag = a->tag != NULL && a->tag == found_etag;
@@ -357,7 +357,7 @@ static struct answer no_answer(void)
         .total = UINT64_MAX};
 }
 
-static void ask(struct http_store *h, const char *path, const char *range, const char *etag, size_t limit,
+static void ask(struct zs_http *h, const char *path, const char *range, const char *etag, size_t limit,
                 struct answer *a)
 {
     *a = no_answer();
@@ -401,26 +401,22 @@ enum zs_http_kind zs_http_probe(const char *path, char *found, size_t n)
 }
 
 /* Makes one GET request, from any thread. `range` as in a Range header ("0-19", "-20"); NULL for all. `etag`, unless
- * NULL, must still be the object's. May break off an answer of more than `limit` bytes. Fails only without memory;
- * every other failure is in the answer. */
-static enum zs_status request(struct http_store *h, const char *key, const char *range, const char *etag, size_t limit,
-                              struct answer *a, struct zs_error *err)
+ * NULL, must still be the object's. May break off an answer of more than `limit` bytes. Every failure is in the
+ * answer. */
+static void request(const struct vsi_object *o, const char *range, const char *etag, size_t limit, struct answer *a)
 {
-    char *path = zs_vsi_path(h->base.inner, key);
-    ZS_TRY_MEMORY(path, err);
+    struct zs_http *h = http_of(o);
     struct zs_vsi_quiet q;
-    zs_vsi_quiet_begin(&q, h->base.inner);
+    zs_vsi_quiet_begin(&q, o->base.store);
     limit = limit < MIN_ANSWER_LIMIT ? MIN_ANSWER_LIMIT : limit;
-    ask(h, path, range, etag, limit, a);
+    ask(h, o->path, range, etag, limit, a);
     if (a->kind == ZS_HTTP_REFUSED && h->is_signing) { /* the credentials may have ended just then */
         answer_free(a);
-        ask(h, path, range, etag, limit, a);
+        ask(h, o->path, range, etag, limit, a);
     }
     zs_vsi_quiet_end(&q);
-    free(path);
     if (a->kind == ZS_HTTP_PART || a->kind == ZS_HTTP_WHOLE)
         atomic_store(&h->proven, true);
-    return ZS_OK;
 }
 
 /* ---- What this process remembers of remote objects ----
@@ -489,62 +485,46 @@ void zs_store_forget_all(void)
 
 /* ---- Opening ---- */
 
-static enum zs_status fail_answer(const struct http_store *h, const char *key, const char *expected,
-                                  const struct answer *a, struct zs_error *err)
+static enum zs_status fail_answer(const struct vsi_object *o, const char *expected, const struct answer *a,
+                                  struct zs_error *err)
 {
-    return zs_fail(err, ZS_IO, "%s/%s: expected %s, found %s", h->base.root, key, expected, a->found);
+    return zs_fail(err, ZS_IO, "%s: expected %s, found %s", o->name, expected, a->found);
 }
 
-static void http_close(struct zs_object *object)
+/* Sets the size and the tag of an object, of an answer. Without memory for its generation it has none, and no commit
+ * expects it. */
+static enum zs_status set_object(struct vsi_object *o, uint64_t size, const struct answer *a, struct zs_error *err)
 {
-    struct http_object *o = (struct http_object *)object;
-    free(o->key);
-    free(o->tag);
-    free(o->generation);
-    free(o);
-}
-
-/* Makes an object with the tag of an answer. Without memory for its generation it has none, and no commit expects
- * it. */
-static enum zs_status object_of(struct http_store *h, const char *key, uint64_t size, const struct answer *a,
-                                struct http_object **object, struct zs_error *err)
-{
-    struct http_object *o = zs_calloc(1, sizeof *o);
-    ZS_TRY_MEMORY(o, err);
-    o->key = zs_strdup(key);
     o->tag = a->tag != NULL ? zs_strdup(a->tag) : NULL;
     o->generation = a->generation[0] != '\0' ? zs_strdup(a->generation) : NULL;
-    if (o->key == NULL || (a->tag != NULL && o->tag == NULL)) {
-        http_close(&o->base);
+    if (a->tag != NULL && o->tag == NULL)
         return zs_fail_memory(err);
-    }
-    o->base = (struct zs_object){.store = &h->base, .size = size, .generation = o->generation};
+    o->is_plain = true;
+    o->base.size = size;
     o->base.version = zs_hash(ZS_HASH ^ size, o->tag, o->tag != NULL ? strlen(o->tag) : 0);
     o->base.is_versioned = a->is_etag && o->tag[0] == '"'; /* a weak one begins with W/ */
-    o->base.etag = a->is_etag ? o->tag : NULL;
-    *object = o;
+    if (o->base.is_versioned)
+        o->base.etag = zs_vsi_kind(o->base.store)->has_generations ? o->generation : o->tag;
     return ZS_OK;
 }
 
-/* Opens an object whose first (or last) bytes are remembered; leaves *object NULL where they are not. */
-static enum zs_status open_remembered(struct http_store *h, const char *key, struct zs_first_read *first,
-                                      struct http_object **object, struct zs_error *err)
+/* Opens an object whose first (or last) bytes are remembered; leaves it as it is where they are not. */
+static enum zs_status open_remembered(struct vsi_object *o, const char *key, struct zs_first_read *first,
+                                      struct zs_error *err)
 {
     const bool is_tail = first->kind == ZS_READ_TAIL;
     if ((first->kind != ZS_READ_HEAD && !is_tail) || the_cache() == NULL)
         return ZS_OK;
-    struct zs_cache_entry *entry = zs_cache_get(cache, key_of(h->base.path, key, is_tail));
+    struct zs_cache_entry *entry = zs_cache_get(cache, key_of(o->base.store->path, key, is_tail));
     const struct remembered *m = entry != NULL ? zs_cache_value(entry) : NULL;
     enum zs_status status = ZS_OK;
     if (m != NULL && m->n == first->n && m->n > 0) {
         const struct answer a = {.tag = m->etag, .is_etag = true, .generation = m->generation};
-        status = object_of(h, key, m->size, &a, object, err);
-        first->is_read = status == ZS_OK;
+        status = set_object(o, m->size, &a, err);
+        o->base.is_remembered = first->is_read = status == ZS_OK;
     }
-    if (first->is_read) {
-        (*object)->base.is_remembered = true;
+    if (first->is_read)
         memcpy(first->data, m->bytes, m->n);
-    }
     if (entry != NULL)
         zs_cache_release(cache, entry);
     return status;
@@ -560,28 +540,28 @@ static bool is_wanted_part(const struct zs_first_read *first, const struct answe
            a->size == zs_min_u64(n, a->total - begin);
 }
 
-/* Makes an object of the bytes that were asked for, and copies them if it has so many. */
-static enum zs_status take_part(struct http_store *h, const char *key, struct zs_first_read *first,
-                                const struct answer *a, struct http_object **object, struct zs_error *err)
+/* Takes the bytes that were asked for, if the object has so many. */
+static enum zs_status take_part(struct vsi_object *o, const char *key, struct zs_first_read *first,
+                                const struct answer *a, struct zs_error *err)
 {
-    ZS_TRY(object_of(h, key, a->total, a, object, err));
+    ZS_TRY(set_object(o, a->total, a, err));
     first->is_read = first->kind == ZS_READ_HEAD || first->kind == ZS_READ_TAIL || a->size == first->n;
     if (first->kind == ZS_READ_NONE || a->size < first->n)
         return ZS_OK;
     memcpy(first->data, a->bytes, first->n);
-    if (first->kind != ZS_READ_RANGE && (*object)->base.is_versioned)
-        remember(h->base.path, key, first->kind == ZS_READ_TAIL, first->n, a);
+    if (first->kind != ZS_READ_RANGE && o->base.is_versioned)
+        remember(o->base.store->path, key, first->kind == ZS_READ_TAIL, first->n, a);
     return ZS_OK;
 }
 
-/* Makes an object of all its bytes, and copies them. */
-static enum zs_status take_whole(struct http_store *h, const char *key, struct zs_first_read *first,
-                                 const struct answer *a, struct http_object **object, struct zs_error *err)
+/* Takes all bytes of an object. */
+static enum zs_status take_whole(struct vsi_object *o, struct zs_first_read *first, const struct answer *a,
+                                 struct zs_error *err)
 {
     if (a->kind == ZS_HTTP_TOO_LONG || a->size > first->n)
-        return zs_fail(err, ZS_INVALID, "%s/%s: expected at most %zu bytes, found more", h->base.root, key, first->n);
+        return zs_fail(err, ZS_INVALID, "%s: expected at most %zu bytes, found more", o->name, first->n);
     ZS_TRY(zs_buffer_reset(first->all, a->size, err));
-    ZS_TRY(object_of(h, key, a->size, a, object, err));
+    ZS_TRY(set_object(o, a->size, a, err));
     memcpy(first->all->data, a->bytes, a->size);
     first->all->size = a->size;
     first->is_read = true;
@@ -603,69 +583,61 @@ static const char *range_of(const struct zs_first_read *first, char *text, size_
 }
 
 /* Opens an object through VSI, which finds credentials anew, follows buckets to their regions, and asks otherwise. What
- * it reads has no version that a commit could expect: a writer tries plain requests again (http_forget()), and an
+ * it reads has no version that a commit could expect: a writer tries plain requests again (zs_http_forget()), and an
  * object store that has answered them is read by them alone. Where VSI fails as well, the server's own words are
  * reported. */
-static enum zs_status open_by_vsi(struct http_store *h, const char *key, struct zs_first_read *first,
-                                  const struct answer *a, struct zs_object **opened, struct zs_error *err)
+static enum zs_status open_by_vsi(struct vsi_object *o, const struct answer *a, struct zs_error *err)
 {
-    const enum zs_status status = zs_object_open_first(h->base.inner, key, first, opened, err);
+    const enum zs_status status = zs_vsi_open_file(o, err);
     const bool is_known = status == ZS_OK || status == ZS_NO_MEMORY || (status == ZS_NOT_FOUND && !a->lacks_bucket);
     if (is_known)
-        atomic_store(&h->use_vsi, true);
-    return is_known ? status : fail_answer(h, key, "the object", a, err);
+        atomic_store(&http_of(o)->use_vsi, true);
+    return is_known || a->result == NULL ? status : fail_answer(o, "the object", a, err);
 }
 
-static enum zs_status http_open(struct zs_store *store, const char *key, struct zs_first_read *first,
-                                struct zs_object **opened, struct zs_error *err)
+/* Takes what an answer says of an object that is opened. */
+static enum zs_status take_answer(struct vsi_object *o, const char *key, struct zs_first_read *first,
+                                  const struct answer *a, struct zs_error *err)
 {
-    struct http_store *h = (struct http_store *)store;
-    struct http_object *object = NULL;
+    const bool is_all = first->kind == ZS_READ_ALL;
+    if (a->kind == ZS_HTTP_ABSENT)
+        return zs_fail(err, ZS_NOT_FOUND, "%s: there is no such object", o->name);
+    if (is_all && (a->kind == ZS_HTTP_WHOLE || a->kind == ZS_HTTP_TOO_LONG))
+        return take_whole(o, first, a, err);
+    if (!is_all && is_wanted_part(first, a))
+        return take_part(o, key, first, a, err);
+    if (a->kind == ZS_HTTP_BEYOND && a->total != UINT64_MAX && (a->total == 0 || first->kind == ZS_READ_RANGE))
+        return set_object(o, a->total, a, err); /* reading it says what is missing */
+    /* VSI needs ranges, too, and takes another part for that which it asked for. */
+    const bool is_other_part = a->kind == ZS_HTTP_PART && a->total != UINT64_MAX;
+    const bool is_final = a->kind == ZS_HTTP_FAILED || a->kind == ZS_HTTP_TOO_LONG || is_other_part ||
+                          (http_of(o)->is_signing && atomic_load(&http_of(o)->proven));
+    return is_final ? fail_answer(o, "the object", a, err) : open_by_vsi(o, a, err);
+}
+
+enum zs_status zs_http_open(struct vsi_object *o, const char *key, struct zs_first_read *first, struct zs_error *err)
+{
     struct zs_first_read none = {.kind = ZS_READ_NONE};
     struct answer a;
     char text[64];
-    if (atomic_load(&h->use_vsi))
-        return zs_object_open_first(store->inner, key, first, opened, err);
-    ZS_TRY(open_remembered(h, key, first, &object, err));
-    if (object != NULL) {
-        *opened = &object->base;
+    if (atomic_load(&http_of(o)->use_vsi))
+        return zs_vsi_open_file(o, err);
+    ZS_TRY(open_remembered(o, key, first, err));
+    if (o->is_plain)
         return ZS_OK;
-    }
     /* What is not read with the opening is read behind it (store.c). */
-    const bool is_all = first->kind == ZS_READ_ALL;
-    if (!is_all && (first->n == 0 || first->n > MAX_ANSWER_BYTES))
+    if (first->kind != ZS_READ_ALL && (first->n == 0 || first->n > MAX_ANSWER_BYTES))
         first = &none;
-    const size_t limit = is_all ? (size_t)zs_min_u64(first->n, MAX_ANSWER_BYTES) : first->n;
-    ZS_TRY(request(h, key, range_of(first, text, sizeof text), NULL, limit, &a, err));
-    enum zs_status status;
-    if (a.kind == ZS_HTTP_ABSENT)
-        status = zs_fail(err, ZS_NOT_FOUND, "%s/%s: there is no such object", h->base.root, key);
-    else if (is_all && (a.kind == ZS_HTTP_WHOLE || a.kind == ZS_HTTP_TOO_LONG))
-        status = take_whole(h, key, first, &a, &object, err);
-    else if (!is_all && is_wanted_part(first, &a))
-        status = take_part(h, key, first, &a, &object, err);
-    else if (a.kind == ZS_HTTP_BEYOND && a.total != UINT64_MAX && (a.total == 0 || first->kind == ZS_READ_RANGE))
-        status = object_of(h, key, a.total, &a, &object, err); /* reading it says what is missing */
-    else if (a.kind == ZS_HTTP_FAILED || (h->is_signing && atomic_load(&h->proven)))
-        status = fail_answer(h, key, "the object", &a, err);
-    else
-        status = open_by_vsi(h, key, first, &a, opened, err);
-    if (status == ZS_OK && object != NULL)
-        *opened = &object->base;
+    request(o, range_of(first, text, sizeof text), NULL, (size_t)zs_min_u64(first->n, MAX_ANSWER_BYTES), &a);
+    const enum zs_status status = take_answer(o, key, first, &a, err);
     answer_free(&a);
     return status;
 }
 
 /* ---- Reading ---- */
 
-static enum zs_status fail_replaced(struct http_object *o, struct zs_error *err)
-{
-    __atomic_store_n(&o->base.is_stale, true, __ATOMIC_RELAXED);
-    return zs_fail(err, ZS_IO, "%s/%s: the object was replaced while it was read", o->base.store->root, o->key);
-}
-
 /* Whether an answer has bytes of another object than the one that was opened. */
-static bool is_other(const struct http_object *o, const struct answer *a)
+static bool is_other(const struct vsi_object *o, const struct answer *a)
 {
     const uint64_t total = a->kind == ZS_HTTP_WHOLE ? a->size : a->total;
     return (total != UINT64_MAX && total != o->base.size) ||
@@ -673,32 +645,30 @@ static bool is_other(const struct http_object *o, const struct answer *a)
            (a->tag == NULL && o->base.is_remembered);
 }
 
-static enum zs_status read_part(struct http_object *o, uint64_t offset, size_t n, void *data, struct zs_error *err)
+static enum zs_status read_part(struct vsi_object *o, uint64_t offset, size_t n, void *data, struct zs_error *err)
 {
-    struct http_store *h = (struct http_store *)o->base.store;
     const char *etag = o->base.is_versioned ? o->tag : NULL;
     char range[64], expected[80];
     snprintf(range, sizeof range, "%llu-%llu", (unsigned long long)offset, (unsigned long long)(offset + n - 1));
     snprintf(expected, sizeof expected, "bytes %s", range);
     struct answer a;
-    ZS_TRY(request(h, o->key, range, etag, n, &a, err));
+    request(o, range, etag, n, &a);
     enum zs_status status = ZS_OK;
     if (a.kind == ZS_HTTP_ABSENT || a.kind == ZS_HTTP_REPLACED || a.kind == ZS_HTTP_BEYOND ||
         ((a.kind == ZS_HTTP_PART || a.kind == ZS_HTTP_WHOLE) && is_other(o, &a)))
-        status = fail_replaced(o, err);
+        status = zs_vsi_fail_replaced(o, err);
     else if (a.kind == ZS_HTTP_PART && a.first == offset && a.size == n)
         memcpy(data, a.bytes, n);
     else if (a.kind == ZS_HTTP_WHOLE)
         memcpy(data, a.bytes + offset, n);
     else
-        status = fail_answer(h, o->key, expected, &a, err);
+        status = fail_answer(o, expected, &a, err);
     answer_free(&a);
     return status;
 }
 
-static enum zs_status http_read(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err)
+enum zs_status zs_http_read(struct vsi_object *o, uint64_t offset, size_t n, void *data, struct zs_error *err)
 {
-    struct http_object *o = (struct http_object *)object;
     for (size_t part; n > 0; n -= part) {
         part = n < MAX_ANSWER_BYTES ? n : MAX_ANSWER_BYTES;
         ZS_TRY(read_part(o, offset, part, data, err));
@@ -708,40 +678,26 @@ static enum zs_status http_read(struct zs_object *object, uint64_t offset, size_
     return ZS_OK;
 }
 
-/* ---- The store ---- */
+/* ---- Stores ---- */
 
-static enum zs_status http_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
+void zs_http_forget(struct zs_http *h, const char *root, const char *key)
 {
-    return store->inner->ops->list(store->inner, prefix, names, err); /* with temporary files */
-}
-
-static void http_forget(struct zs_store *store, const char *key)
-{
-    struct http_store *h = (struct http_store *)store;
     for (int tail = 0; tail < 2 && the_cache() != NULL; tail++)
-        zs_cache_remove(cache, key_of(store->path, key, tail));
+        zs_cache_remove(cache, key_of(root, key, tail));
     atomic_store(&h->use_vsi, false); /* a writer needs a version: plain requests are tried again */
 }
 
-static void http_free(struct zs_store *store)
+void zs_http_free(struct zs_http *h)
 {
-    struct http_store *h = (struct http_store *)store;
+    if (h == NULL)
+        return;
     for (size_t i = 0; h->pid == getpid() && i < h->idle_count; i++) {
         session_close(h, h->idle[i]);
         atomic_fetch_sub(&idle_sessions, 1);
     }
     pthread_mutex_destroy(&h->lock);
-    zs_store_free(h->base.inner);
-    free(h->base.root);
     free(h);
 }
-
-static const struct zs_store_ops ops = {.open = http_open,
-                                        .read = http_read,
-                                        .close = http_close,
-                                        .list = http_list,
-                                        .free = http_free,
-                                        .forget = http_forget};
 
 /* Whether plain requests read from a path: its settings ask for nothing that only VSI's own requests do. */
 static bool is_plain(const char *path)
@@ -756,30 +712,18 @@ static bool is_plain(const char *path)
     return is_ours && CPLHTTPEnabled();
 }
 
-enum zs_status zs_store_open_http(struct zs_store *vsi, struct zs_store **store, struct zs_error *err)
+enum zs_status zs_http_create(const char *path, struct zs_http **http, struct zs_error *err)
 {
     static atomic_uint count;
-    *store = vsi;
-    if (!is_plain(vsi->path))
+    *http = NULL;
+    if (!is_plain(path))
         return ZS_OK;
-    char *root = zs_strdup(vsi->root);
-    struct http_store *h = zs_calloc(1, sizeof *h);
-    if (h == NULL || root == NULL) {
-        zs_store_free(vsi);
-        free(root);
-        free(h);
-        return zs_fail_memory(err);
-    }
-    h->base = *vsi;
-    h->base.ops = &ops;
-    h->base.inner = vsi;
-    h->base.root = root;
-    h->base.can_expect = zs_vsi_kind(vsi)->sends_conditions;
-    h->base.has_generations = zs_vsi_kind(vsi)->has_generations;
+    struct zs_http *h = zs_calloc(1, sizeof *h);
+    ZS_TRY_MEMORY(h, err);
     pthread_mutex_init(&h->lock, NULL);
     h->pid = getpid();
     h->number = atomic_fetch_add(&count, 1);
-    h->is_signing = strncmp(vsi->path, PLAIN, strlen(PLAIN)) != 0;
-    *store = &h->base;
+    h->is_signing = strncmp(path, PLAIN, strlen(PLAIN)) != 0;
+    *http = h;
     return ZS_OK;
 }

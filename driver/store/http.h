@@ -1,12 +1,18 @@
-/* store/http.h: objects read by plain GET requests. */
+/* store/http.h: objects of a store in GDAL's virtual file systems (vsi.h) read by plain GET requests. */
 #pragma once
 
-#include "store/store.h"
+#include "store/vsi.h"
 
-/* Puts plain GET requests before a store in GDAL's virtual file systems (vsi.h), which it takes over, also on failure;
- * *store = vsi where its objects cannot be read so. Writing, listing and removing go to the inner store, and so does
- * reading once plain requests are refused. */
-enum zs_status zs_store_open_http(struct zs_store *vsi, struct zs_store **store, struct zs_error *err);
+/* What the requests of a store share: connections, and whether they are answered. *http = NULL where the objects below
+ * a path cannot be read so. */
+enum zs_status zs_http_create(const char *path, struct zs_http **http, struct zs_error *err);
+void zs_http_free(struct zs_http *http); /* NULL is allowed */
+
+/* As struct zs_store_ops says. Where plain requests are refused, VSI opens the object, and those that follow. */
+enum zs_status zs_http_open(struct vsi_object *object, const char *key, struct zs_first_read *first,
+                            struct zs_error *err);
+enum zs_status zs_http_read(struct vsi_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err);
+void zs_http_forget(struct zs_http *http, const char *root, const char *key);
 
 /* How a request ended. */
 enum zs_http_kind {

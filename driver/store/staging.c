@@ -163,14 +163,14 @@ static char *name_beside(const char *root, const char *ending)
     return zs_format("%.*s.%s.%s%s", (int)n, root, root + n, digits, ending);
 }
 
-/* Whether `entry` is a name that name_beside() gives for a store called `name`. */
-static bool is_beside(const char *entry, const char *name, const char *ending)
+/* Whether `entry` is a name that name_beside() gives for what is written beside a store called `name`. */
+static bool is_leftover(const char *entry, const char *name)
 {
     const size_t n = strlen(name);
     if (entry[0] != '.' || strncmp(entry + 1, name, n) != 0 || entry[n + 1] != '.')
         return false;
     const char *digits = entry + n + 2;
-    return is_random(digits, DIRECTORY_DIGITS) && strcmp(digits + DIRECTORY_DIGITS, ending) == 0;
+    return is_random(digits, DIRECTORY_DIGITS) && strcmp(digits + DIRECTORY_DIGITS, TEMPORARY) == 0;
 }
 
 bool zs_staging_is_path(const char *path)
@@ -246,8 +246,9 @@ enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_stagi
 
 /* ---- Publishing ---- */
 
-/* Renames twice, where there is no exchange. A kill between the renames leaves both stores whole: see
- * zs_staging_leftovers(). */
+/* Renames thrice, where there is no exchange: at the end the older store has the name of the new one, as after an
+ * exchange. A kill between the first two leaves both stores whole beside the path; the older one stays there until a
+ * person renames or removes it. */
 static int rename_both(const struct zs_staging *staging, char **older)
 {
     char *aside = name_beside(staging->root, ASIDE);
@@ -262,7 +263,10 @@ static int rename_both(const struct zs_staging *staging, char **older)
         errno = reason;
         return -1;
     }
-    *older = aside;
+    char *left = zs_strdup(staging->path);
+    const bool is_left = left != NULL && rename(aside, left) == 0;
+    free(is_left ? aside : left);
+    *older = is_left ? left : aside;
     return 0;
 }
 
@@ -313,67 +317,30 @@ char *zs_staging_set_aside(const char *root)
 
 /* ---- Leftovers ---- */
 
-struct leftovers {
-    const char *root;
-    struct zs_names paths;
-    bool has_writer; /* one that lives */
-};
-
-/* Without memory the path is left to the next writer. */
-static void append(struct zs_names *paths, char *path)
-{
-    (void)zs_names_add(paths, path, NULL);
-}
-
-/* Notes an entry that is a leftover and is not locked. */
-static void note(struct leftovers *l, const char *entry)
-{
-    const size_t n = directory_length(l->root);
-    const bool is_aside = is_beside(entry, l->root + n, ASIDE);
-    if (!is_aside && !is_beside(entry, l->root + n, TEMPORARY))
-        return;
-    char *path = zs_format("%.*s%s", (int)n, l->root, entry);
-    const int lock = path != NULL ? lock_directory(path) : -1;
-    l->has_writer |= lock < 0;
-    if (lock < 0) {
-        free(path);
-        return;
-    }
-    (void)close(lock);
-    append(&l->paths, path);
-}
-
-/* Puts an older store back if no new one is at its path. */
-static void put_back(struct leftovers *l)
-{
-    char **paths = l->paths.list;
-    for (size_t i = 0; i < l->paths.count && !zs_vsi_exists(l->root); i++) {
-        const size_t n = strlen(paths[i]);
-        if (strcmp(paths[i] + n - strlen(ASIDE), ASIDE) != 0 || rename(paths[i], l->root) != 0)
-            continue;
-        free(paths[i]);
-        paths[i] = paths[--l->paths.count];
-        paths[l->paths.count] = NULL;
-    }
-}
-
 char **zs_staging_leftovers(const char *root)
 {
     char *resolved = is_local(root) ? resolve(root) : NULL;
     const size_t n = resolved != NULL ? directory_length(resolved) : 0;
     char *parent = resolved == NULL ? NULL : n > 0 ? zs_strndup(resolved, n) : zs_strdup(".");
     DIR *d = parent != NULL ? opendir(parent) : NULL;
-    struct leftovers l = {.root = resolved};
-    for (const struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
-        if (e->d_name[0] == '.')
-            note(&l, e->d_name);
+    struct zs_names paths = {0};
+    for (const struct dirent *e; d != NULL && (e = readdir(d)) != NULL;) {
+        if (!is_leftover(e->d_name, resolved + n))
+            continue;
+        char *path = zs_format("%.*s%s", (int)n, resolved, e->d_name);
+        const int lock = path != NULL ? lock_directory(path) : -1;
+        if (lock >= 0) {
+            (void)close(lock);
+            (void)zs_names_add(&paths, path, NULL); /* without memory it is left to the next writer */
+        } else {
+            free(path);
+        }
+    }
     if (d != NULL)
         (void)closedir(d);
-    if (!l.has_writer)
-        put_back(&l);
     free(parent);
     free(resolved);
-    return l.paths.list;
+    return paths.list;
 }
 
 /* ---- The mark of a maker ---- */
@@ -384,6 +351,8 @@ char **zs_staging_leftovers(const char *root)
 #define FIRST_LINE "A raster is being written here, or was when its writer was killed.\n"
 #define FORMAT FIRST_LINE "process %ld since %s on %s at %s\n%s\n"
 #define PARSED FIRST_LINE "process %ld since %63s on %255s at %63s"
+
+static atomic_size_t marks; /* that this process has put, for stores that it is making */
 
 /* The maker of a mark. */
 struct maker {
@@ -471,7 +440,8 @@ static enum zs_status check(struct zs_store *store, bool overwrites, char **etag
     if (status != ZS_OK || !has_maker)
         return status == ZS_NOT_FOUND ? ZS_OK : status;
     const bool is_seen = is_here(&maker, &us);
-    const bool lives = is_seen && read_since(maker.process, since) && strcmp(since, maker.since) == 0;
+    const bool is_left = maker.process == us.process && atomic_load(&marks) == 0; /* it could not be removed */
+    const bool lives = is_seen && !is_left && read_since(maker.process, since) && strcmp(since, maker.since) == 0;
     if (!lives && (is_seen || overwrites))
         return ZS_OK;
     return zs_fail(err, ZS_CONFLICT,
@@ -504,6 +474,8 @@ enum zs_status zs_mark_put(struct zs_store *store, bool overwrites, struct zs_er
         free(etag);
         ZS_TRY(checked);
     }
+    if (status == ZS_OK)
+        (void)atomic_fetch_add(&marks, 1);
     return status;
 }
 
@@ -513,6 +485,7 @@ enum zs_status zs_mark_remove(struct zs_store *store, struct zs_error *err)
     struct maker maker;
     bool has_maker;
     char *etag = NULL;
+    (void)atomic_fetch_sub(&marks, 1);
     enum zs_status status = read_mark(store, &maker, &has_maker, &etag, err);
     free(etag);
     if (status == ZS_OK && has_maker && is_here(&maker, &us) && maker.process == us.process &&

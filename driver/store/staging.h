@@ -53,8 +53,8 @@ void zs_staging_end(struct zs_staging *staging);
 /* Whether a path has the name of such a directory: its maker holds its lock, and no other process reads it. */
 bool zs_staging_is_path(const char *path);
 
-/* Finds what dead writers left beside a store: NULL-terminated paths, freed with zs_names_free(); NULL when there are
- * none. Puts back an older store that a writer had moved away and not yet replaced. */
+/* Finds what dead writers left unfinished beside a store: NULL-terminated paths, freed with zs_names_free(); NULL when
+ * there are none. An older store that one had moved away (".NAME.<16 digits>.old") is not among them. */
 char **zs_staging_leftovers(const char *root);
 
 /* Moves a store that is to be removed out of sight, at once and whole: to the returned path beside it, freed with
@@ -64,7 +64,7 @@ char *zs_staging_set_aside(const char *root);
 /* ---- Who makes a store on an object store ----
  *
  * An object ".unfinished" is in its root from before the first chunk until all is there. One maker puts it, on the
- * condition that nothing is there: `store` has conditions. It names the maker's machine and process, and since when.
+ * condition that nothing is there: `store` has conditions. It names the maker's machine and process, and when.
  * The mark of a process that this machine sees to be gone is replaced; that of another machine's is where the user says
  * so. */
 

@@ -4,55 +4,27 @@
 #include <string.h>
 
 #include "base/parallel.h"
-#include "store/http.h"
 #include "store/local.h"
 #include "store/vsi.h"
 
-/* ---- Which filling a root gets, and which stores stand before it ---- */
-
-static enum zs_status open_at(const char *path, const struct zs_path_kind *kind, struct zs_store **store,
-                              struct zs_error *err)
-{
-    if (kind->is_local)
-        return zs_store_open_local(path, store, err);
-    ZS_TRY(zs_store_open_vsi(path, kind, store, err));
-    ZS_TRY(zs_store_open_http(*store, store, err));
-    return ZS_OK;
-}
+/* ---- Stores ---- */
 
 enum zs_status zs_store_open(const char *root, struct zs_store **store, struct zs_error *err)
 {
     const struct zs_path_kind kind = zs_path_kind_of(root);
     char *path = zs_strdup(root);
-    zs_vsi_hand_down_settings();
     ZS_TRY_MEMORY(path, err);
     /* A trailing slash would double in every path, which object stores take literally. */
     for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
         path[n - 1] = '\0';
-    const enum zs_status status = open_at(path, &kind, store, err);
+    const enum zs_status status =
+        kind.is_local ? zs_store_open_local(path, store, err) : zs_store_open_vsi(path, &kind, store, err);
     free(path);
     return status;
 }
 
-/* ---- Who does what ---- */
-
-/* The store whose operations apply where `store` leaves some out. */
-static struct zs_store *next(const struct zs_store *store)
-{
-    return store->read_only == NULL ? store->inner : NULL;
-}
-
-/* The store that is written to: `store`, or one that it stands before; NULL where there is none. */
-static struct zs_store *find_writing(struct zs_store *store)
-{
-    while (store != NULL && store->ops->writing == NULL)
-        store = next(store);
-    return store;
-}
-
-/* The operation of a store that is written to, and that store; NULL where it has none. */
-#define OPERATION(store, found, name)                                                                                  \
-    (((found) = find_writing(store)) != NULL ? (found)->ops->writing->name : NULL)
+/* The operation of a store that can be written to; NULL where it has none. */
+#define OPERATION(store, name) ((store)->ops->writing != NULL ? (store)->ops->writing->name : NULL)
 
 void zs_store_free(struct zs_store *store)
 {
@@ -69,8 +41,7 @@ void zs_store_set_sync(struct zs_store *store, enum zs_sync sync)
 
 enum zs_status zs_store_sync(struct zs_store *store, struct zs_error *err)
 {
-    struct zs_store *s;
-    return OPERATION(store, s, sync) != NULL ? s->ops->writing->sync(s, err) : ZS_OK;
+    return OPERATION(store, sync) != NULL ? store->ops->writing->sync(store, err) : ZS_OK;
 }
 
 enum zs_status zs_store_check_writable(const struct zs_store *store, struct zs_error *err)
@@ -81,9 +52,8 @@ enum zs_status zs_store_check_writable(const struct zs_store *store, struct zs_e
 
 bool zs_store_is_replaced(const struct zs_store *store)
 {
-    const struct zs_writing_ops *writing = store->ops->writing;
-    if (writing != NULL && writing->is_replaced != NULL)
-        return writing->is_replaced(store);
+    if (OPERATION(store, is_replaced) != NULL)
+        return store->ops->writing->is_replaced(store);
     return store->inner != NULL && zs_store_is_replaced(store->inner);
 }
 
@@ -100,15 +70,10 @@ enum zs_status zs_store_moved(struct zs_store *store, const char *root, struct z
     store->root = copy;
     if (is_root)
         store->path = copy;
-    if (store->ops->writing != NULL && store->ops->writing->moved != NULL)
+    if (OPERATION(store, moved) != NULL)
         store->ops->writing->moved(store, path);
     else
         free(path);
-    if (store->inner == NULL)
-        return ZS_OK;
-    ZS_TRY(zs_store_moved(store->inner, root, err));
-    if (!is_root)
-        store->path = store->inner->path;
     return ZS_OK;
 }
 
@@ -204,13 +169,6 @@ enum zs_status zs_object_open_head(struct zs_store *store, const char *key, size
                                 err);
 }
 
-enum zs_status zs_object_open_range(struct zs_store *store, const char *key, uint64_t offset, size_t n, void *data,
-                                    struct zs_object **object, struct zs_error *err)
-{
-    struct zs_first_read first = {.kind = ZS_READ_RANGE, .offset = offset, .n = n, .data = data};
-    return zs_object_open_first(store, key, &first, object, err);
-}
-
 enum zs_status zs_store_get(struct zs_store *store, const char *key, size_t max_bytes, struct zs_buffer *out,
                             struct zs_error *err)
 {
@@ -250,15 +208,13 @@ enum zs_status zs_object_read(struct zs_object *object, uint64_t offset, size_t 
 
 const char *zs_object_etag(const struct zs_object *object)
 {
-    return !object->is_versioned ? NULL : object->store->has_generations ? object->generation : object->etag;
+    return object->etag;
 }
 
 void zs_store_forget(struct zs_store *store, const char *key)
 {
     if (store->ops->forget != NULL)
         store->ops->forget(store, key);
-    else if (next(store) != NULL)
-        zs_store_forget(next(store), key);
 }
 
 bool zs_object_is_stale(const struct zs_object *object)
@@ -299,26 +255,21 @@ enum zs_status zs_store_put_over(struct zs_store *store, const char *key, const 
 enum zs_status zs_store_check_access(struct zs_store *store, const char *prefix, struct zs_error *err)
 {
     ZS_TRY(zs_store_check_writable(store, err));
-    struct zs_store *s;
-    return OPERATION(store, s, check) != NULL ? s->ops->writing->check(s, prefix, err) : ZS_OK;
+    return OPERATION(store, check) != NULL ? store->ops->writing->check(store, prefix, err) : ZS_OK;
 }
 
-/* The store that is written to. */
-static enum zs_status check_writing(struct zs_store *store, const char *key, struct zs_store **found,
-                                    struct zs_error *err)
+static enum zs_status check_writing(struct zs_store *store, const char *key, struct zs_error *err)
 {
     ZS_TRY(check_key(store, key, err));
     ZS_TRY(zs_store_check_writable(store, err));
-    *found = find_writing(store);
-    return *found != NULL ? ZS_OK : zs_fail(err, ZS_UNSUPPORTED, "%s: this store is only read", store->root);
+    return store->ops->writing != NULL ? ZS_OK
+                                       : zs_fail(err, ZS_UNSUPPORTED, "%s: this store is only read", store->root);
 }
 
 enum zs_status zs_store_create(struct zs_store *store, const char *key, struct zs_writer **writer, struct zs_error *err)
 {
-    struct zs_store *s;
-    ZS_TRY(check_writing(store, key, &s, err));
-    ZS_TRY(s->ops->writing->create(s, key, writer, err));
-    (*writer)->reader = store;
+    ZS_TRY(check_writing(store, key, err));
+    ZS_TRY(store->ops->writing->create(store, key, writer, err));
     (*writer)->key = zs_strdup(key);
     if ((*writer)->key != NULL)
         return ZS_OK;
@@ -383,10 +334,9 @@ void zs_writer_abort(struct zs_writer *writer)
 
 enum zs_status zs_store_remove(struct zs_store *store, const char *key, struct zs_error *err)
 {
-    struct zs_store *s;
-    ZS_TRY(check_writing(store, key, &s, err));
+    ZS_TRY(check_writing(store, key, err));
     zs_store_wait_commit(store, key);
-    return s->ops->writing->remove(s, key, err);
+    return store->ops->writing->remove(store, key, err);
 }
 
 /* ---- Removing many ---- */
@@ -397,7 +347,6 @@ enum zs_status zs_store_remove(struct zs_store *store, const char *key, struct z
 struct removal {
     struct zs_store *store;
     const char *const *keys;
-    size_t n, step; /* keys of one item of work */
 };
 
 bool zs_is_document(const char *key)
@@ -406,31 +355,17 @@ bool zs_is_document(const char *key)
     return strcmp(slash != NULL ? slash + 1 : key, "zarr.json") == 0;
 }
 
-/* Removes one by one what the batch request did not remove. */
-static enum zs_status remove_some(void *ctx, size_t item, struct zs_error *err)
+static enum zs_status remove_one(void *ctx, size_t item, struct zs_error *err)
 {
     const struct removal *r = ctx;
-    const char *const *keys = r->keys + item * r->step;
-    const size_t n = r->n - item * r->step < r->step ? r->n - item * r->step : r->step;
-    if (n == 1)
-        return zs_store_remove(r->store, keys[0], err);
-    struct zs_store *writing = find_writing(r->store);
-    bool *gone = zs_calloc(n, sizeof *gone);
-    ZS_TRY_MEMORY(gone, err);
-    for (size_t i = 0; i < n; i++)
-        zs_store_wait_commit(r->store, keys[i]);
-    enum zs_status status = writing->ops->writing->remove_batch(writing, keys, n, gone, err);
-    for (size_t i = 0; i < n && status == ZS_OK; i++)
-        if (!gone[i])
-            status = zs_store_remove(r->store, keys[i], err);
-    free(gone);
-    return status;
+    return zs_store_remove(r->store, r->keys[item], err);
 }
 
 enum zs_status zs_store_remove_all(struct zs_store *store, const char *const *keys, size_t n, struct zs_error *err)
 {
     const char **others = zs_calloc(n, sizeof *others);
-    struct removal r = {store, others, 0, store->max_batch > 0 ? store->max_batch : 1};
+    struct removal r = {store, others};
+    size_t count = 0;
     enum zs_status status = ZS_OK;
     ZS_TRY_MEMORY(others, err);
     for (size_t i = 0; i < n && status == ZS_OK; i++) {
@@ -438,11 +373,10 @@ enum zs_status zs_store_remove_all(struct zs_store *store, const char *const *ke
         if (status == ZS_OK && zs_is_document(keys[i]))
             status = zs_store_remove(store, keys[i], err);
         else
-            others[r.n++] = keys[i];
+            others[count++] = keys[i];
     }
     if (status == ZS_OK)
-        status = zs_parallel_for(store->is_remote ? REMOVING_THREADS : 1, (r.n + r.step - 1) / r.step, remove_some, &r,
-                                 err);
+        status = zs_parallel_for(store->is_remote ? REMOVING_THREADS : 1, count, remove_one, &r, err);
     free(others);
     return status;
 }
@@ -451,16 +385,14 @@ enum zs_status zs_store_remove_all(struct zs_store *store, const char *const *ke
 
 bool zs_store_has_files(struct zs_store *store)
 {
-    struct zs_store *s;
-    return OPERATION(store, s, open_file) != NULL;
+    return OPERATION(store, open_file) != NULL;
 }
 
 enum zs_status zs_file_open(struct zs_store *store, const char *key, struct zs_file **file, struct zs_error *err)
 {
-    struct zs_store *s;
     ZS_TRY(check_key(store, key, err));
-    return OPERATION(store, s, open_file) != NULL
-               ? s->ops->writing->open_file(s, key, file, err)
+    return OPERATION(store, open_file) != NULL
+               ? store->ops->writing->open_file(store, key, file, err)
                : zs_fail(err, ZS_UNSUPPORTED, "%s/%s: cannot be changed where it is", store->root, key);
 }
 
@@ -486,22 +418,20 @@ void zs_file_close(struct zs_file *file)
 
 bool zs_object_is_changed(const struct zs_object *object, bool or_recently)
 {
-    const struct zs_writing_ops *writing = object->store->ops->writing;
-    return writing != NULL && writing->is_changed != NULL && writing->is_changed(object, or_recently);
+    const struct zs_store *store = object->store;
+    return OPERATION(store, is_changed) != NULL && store->ops->writing->is_changed(object, or_recently);
 }
 
 enum zs_status zs_store_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err)
 {
-    struct zs_store *s;
     *lock = NULL;
-    return OPERATION(store, s, lock) != NULL ? s->ops->writing->lock(s, key, lock, err) : ZS_OK;
+    return OPERATION(store, lock) != NULL ? store->ops->writing->lock(store, key, lock, err) : ZS_OK;
 }
 
 void zs_store_unlock(struct zs_store *store, struct zs_lock *lock)
 {
-    struct zs_store *s = lock != NULL ? find_writing(store) : NULL;
-    if (s != NULL)
-        s->ops->writing->unlock(s, lock);
+    if (lock != NULL)
+        store->ops->writing->unlock(store, lock);
 }
 
 /* ---- Listing, directories, links ---- */
@@ -542,25 +472,22 @@ size_t zs_prefix_length(const char *name)
 
 void zs_store_remove_directory(struct zs_store *store, const char *prefix)
 {
-    struct zs_store *s;
-    if (OPERATION(store, s, remove_directory) != NULL)
-        s->ops->writing->remove_directory(s, prefix);
+    if (OPERATION(store, remove_directory) != NULL)
+        store->ops->writing->remove_directory(store, prefix);
 }
 
 enum zs_status zs_store_rename(struct zs_store *store, const char *from, const char *to, struct zs_error *err)
 {
-    struct zs_store *s;
     ZS_TRY(check_key(store, from, err));
     ZS_TRY(check_key(store, to, err));
-    return OPERATION(store, s, rename) != NULL
-               ? s->ops->writing->rename(s, from, to, err)
+    return OPERATION(store, rename) != NULL
+               ? store->ops->writing->rename(store, from, to, err)
                : zs_fail(err, ZS_UNSUPPORTED, "%s/%s: has no directories that could be renamed", store->root, from);
 }
 
 enum zs_status zs_store_is_link(struct zs_store *store, const char *prefix, enum zs_link *link, struct zs_error *err)
 {
-    struct zs_store *s;
     *link = ZS_LINK_NONE;
     ZS_TRY(check_prefix(store, prefix, err));
-    return OPERATION(store, s, is_link) != NULL ? s->ops->writing->is_link(s, prefix, link, err) : ZS_OK;
+    return OPERATION(store, is_link) != NULL ? store->ops->writing->is_link(store, prefix, link, err) : ZS_OK;
 }

@@ -1,6 +1,6 @@
 /* store/store.h: where bytes live: named objects of bytes below one root. One table of functions, filled by local.c
- * (directories) and vsi.c (every GDAL virtual file system). A store may stand before another: http.c reads objects by
- * plain GET requests (store.c puts it there); others show a format of their own as Zarr.
+ * (directories) and vsi.c (every GDAL virtual file system, by plain GET requests where it can). A store that is only
+ * read may stand before another, and show a format of its own as Zarr.
  *
  * Keys are relative to the root, with "/" between components and none at either end. No component is "", "." or "..",
  * or has a control character: whatever a file may have named, such a key is ZS_ARGUMENT and nothing is done. Absent is
@@ -66,8 +66,7 @@ enum zs_status zs_store_put_over(struct zs_store *store, const char *key, const 
 /* Removes an object, or a symbolic link itself; an absent one is fine. */
 enum zs_status zs_store_remove(struct zs_store *store, const char *key, struct zs_error *err);
 /* Removes n objects; absent ones are fine. Removes those called zarr.json first, in their order and one by one, so that
- * chunks never vanish before their document. Removes the others of a remote store side by side, many with one request
- * where the store can. */
+ * chunks never vanish before their document. Removes the others of a remote store side by side. */
 enum zs_status zs_store_remove_all(struct zs_store *store, const char *const *keys, size_t n, struct zs_error *err);
 /* Lists the names directly below `prefix` ("" is the root) of objects and, with a trailing "/", of prefixes of further
  * objects: NULL-terminated, freed with zs_names_free(). Leaves out temporary files, and names that no key can have.
@@ -110,10 +109,6 @@ enum zs_status zs_object_open_tail(struct zs_store *store, const char *key, size
 /* Like zs_object_open_tail(), for the first n bytes. */
 enum zs_status zs_object_open_head(struct zs_store *store, const char *key, size_t n, void *head,
                                    struct zs_object **object, struct zs_error *err);
-/* Like zs_object_open_tail(), for the n bytes at `offset`, which are known to be there: ZS_CORRUPT where the object is
- * shorter. */
-enum zs_status zs_object_open_range(struct zs_store *store, const char *key, uint64_t offset, size_t n, void *data,
-                                    struct zs_object **object, struct zs_error *err);
 /* Drops what this process remembers of an object; of all objects of all stores. */
 void zs_store_forget(struct zs_store *store, const char *key);
 void zs_store_forget_all(void);
@@ -160,15 +155,10 @@ void zs_writer_abort(struct zs_writer *writer);
  * x-goog-if-generation-match with the generation of the object for a PUT: there that number is the "ETag". */
 
 /* Whether commits carry what they expect: by default those that can (/vsis3/, /vsigs/), unless the configuration option
- * SHARDEDZARR_CONDITIONAL_PUT, which may be set for a path, is NO. Then, and where a server takes such a PUT without a
- * look at its condition, two writers may lose changes of each other. */
+ * SHARDEDZARR_CONDITIONAL_PUT, which may be set for a path, is NO. Then, and where a server gives no version or takes
+ * such a PUT without a look at its condition, two writers may lose changes of each other. */
 void zs_store_set_conditions(struct zs_store *store, bool are_sent);
 bool zs_store_has_conditions(const struct zs_store *store);
-/* Whether a commit was made over an object without a version, though it could carry a condition. */
-bool zs_store_lacks_versions(const struct zs_store *store);
-/* The version that a commit is to expect, of a store that has conditions: `etag` as zs_store_get_tagged() and
- * zs_object_etag() give it. Where it is NULL nothing can be expected, and zs_store_lacks_versions() becomes true. */
-const char *zs_store_expected(struct zs_store *store, const char *etag);
 /* The ETag by which a commit can expect this object; NULL where the store has none. It belongs to the object. */
 const char *zs_object_etag(const struct zs_object *object);
 /* Has the commit of a writer replace the object that has this ETag, or, with "", make one where there is none.
@@ -223,13 +213,13 @@ enum zs_status zs_store_replace(struct zs_store *store, const char *key, zs_repl
 /* Bytes that are read with the opening of an object, in one request where the transport can. */
 struct zs_first_read {
     enum { ZS_READ_NONE, ZS_READ_HEAD, ZS_READ_TAIL, ZS_READ_RANGE, ZS_READ_ALL } kind;
-    uint64_t offset;       /* of a range */
+    uint64_t offset;       /* of a range, which is known to be there: ZS_CORRUPT where the object is shorter */
     size_t n;              /* bytes; of ZS_READ_ALL the most that there may be */
     void *data;            /* where they go; untouched when HEAD or TAIL is more than the object has */
     struct zs_buffer *all; /* where those of ZS_READ_ALL go */
     bool is_read;          /* set by a filling that read them; else store.c does so */
 };
-/* zs_object_open(), _tail(), _head(), _range() and zs_store_get() in one, for stores before others. */
+/* Opens an object and reads `first`: zs_object_open(), _tail(), _head() and zs_store_get() call this. */
 enum zs_status zs_object_open_first(struct zs_store *store, const char *key, struct zs_first_read *first,
                                     struct zs_object **object, struct zs_error *err);
 
@@ -246,9 +236,6 @@ struct zs_writing_ops {
     enum zs_status (*remove)(struct zs_store *s, const char *key, struct zs_error *err);
     /* Optional: zs_store_check_access(). */
     enum zs_status (*check)(struct zs_store *s, const char *prefix, struct zs_error *err);
-    /* Optional, where is max_batch: removes up to so many objects with one request, and marks them in `gone`. */
-    enum zs_status (*remove_batch)(struct zs_store *s, const char *const *keys, size_t n, bool *gone,
-                                   struct zs_error *err);
     /* Optional: where there is a disk. */
     enum zs_status (*sync)(struct zs_store *s, struct zs_error *err);
     enum zs_status (*lock)(struct zs_store *s, const char *key, struct zs_lock **lock, struct zs_error *err);
@@ -279,7 +266,7 @@ struct zs_store_ops {
     enum zs_status (*list)(struct zs_store *s, const char *prefix, char ***names, struct zs_error *err);
     void (*free)(struct zs_store *s);
 
-    /* Optional. What is NULL in a store before another (`inner`) is that store's, unless this one is only read. */
+    /* Optional. */
     const struct zs_writing_ops *writing;
     void (*forget)(struct zs_store *s, const char *key);
 };
@@ -287,33 +274,29 @@ struct zs_store_ops {
 /* The first member of every filling's own structures. */
 struct zs_store {
     const struct zs_store_ops *ops;
-    struct zs_store *inner; /* the store that this one reads; owned, but by that of the draft; NULL: none */
+    struct zs_store *inner; /* the store that this one reads; owned; NULL: none */
     char *root;       /* for messages: without credentials and queries (vsi.h) */
     const char *path; /* ... and what opens it, where that is a path; may be `root` itself */
     enum zs_sync sync;
     bool is_remote; /* a round trip costs more than reading some more bytes */
-    size_t max_batch; /* of remove_batch(); 0: objects are removed one by one */
     /* The object at the root that describes a store of another layout; NULL: Zarr's own. Static. */
     const char *manifest;
     const char *read_only; /* why nothing can be written, behind "root: "; NULL where it can. Static. */
     bool is_snapshot; /* it shows one of many states of its root: nothing about its content is kept beside it */
     bool can_expect;  /* objects have versions, and a commit can carry a condition */
-    bool has_generations; /* ... which are numbers, as Google's are, and not their ETags */
     bool sends_conditions; /* ... and does */
-    bool lacks_versions;   /* see zs_store_lacks_versions() */
     struct zs_uploads *uploads; /* of zs_store_overlap(); NULL: it was never called */
 };
 struct zs_object {
     struct zs_store *store;
     uint64_t size;
     uint64_t version; /* differs, as far as is known, when the object under this key was replaced */
-    bool is_versioned; /* ... and surely so */
+    bool is_versioned; /* another `version` proves that it was replaced; else it is a guess */
     /* Its head or tail was remembered by this process and not requested. A further read finds out whether the object
      * was replaced; without one, call zs_store_forget() and open it again. */
     bool is_remembered;
     bool is_stale;    /* set by reads, in any thread: see zs_object_is_stale() */
-    /* Of the server's answer; NULL likewise. They belong to the object. */
-    const char *etag, *generation;
+    const char *etag; /* see zs_object_etag() */
 };
 struct zs_file {
     struct zs_store *store;
@@ -322,9 +305,7 @@ struct zs_file {
 struct zs_writer {
     struct zs_store *store;
     uint64_t size;
-    /* Set by zs_store_create(): the store that was asked, which may stand before the writer's, and the key. */
-    struct zs_store *reader;
-    char *key;
+    char *key; /* set by zs_store_create() */
     char *expected; /* the ETag of the object that the commit expects to replace; NULL: whatever is there */
     bool may_be_lost; /* set by a commit that succeeded, as far as it knows */
 };
@@ -333,8 +314,8 @@ struct zs_writer {
 enum zs_status zs_writer_send(struct zs_writer *writer, struct zs_error *err);
 
 /* Whether the commit of a writer is sent beside the caller's work (zs_store_overlap()), and sends it so: takes it over,
- * also on failure. Waits while too many or too large objects are under way, and for an older one of that key. After one
- * failure all later calls fail and nothing more is sent. */
+ * also on failure. Waits for the oldest while too many or too large objects are under way, and for an older one of that
+ * key. Once one that was waited for has failed, all later calls fail and nothing more is sent. */
 bool zs_writer_overlaps(const struct zs_writer *writer);
 enum zs_status zs_writer_send_later(struct zs_writer *writer, struct zs_error *err);
 /* Waits for the commit of a key. */

@@ -17,18 +17,6 @@
 /* Versions of a file in memory are compared by this many of their first and last bytes, where indexes are. */
 #define FINGERPRINT_BYTES ((uint64_t)64 << 10)
 
-/* Objects that S3 removes with one request. */
-#define MAX_BATCH 1000
-
-struct vsi_object {
-    struct zs_object base;
-    char *path, *name; /* the second for messages */
-    /* Idle handles: a VSILFILE has one position, so each concurrent reader needs its own. */
-    pthread_mutex_t lock;
-    VSILFILE **idle;
-    size_t idle_count, idle_capacity;
-};
-
 static bool gives_no_reason(void)
 {
     return VSIGetLastErrorNo() == 0 && CPLGetLastErrorMsg()[0] == '\0';
@@ -173,6 +161,8 @@ static void vsi_close(struct zs_object *object)
     free(o->idle);
     free(o->path);
     free(o->name);
+    free(o->tag);
+    free(o->generation);
     pthread_mutex_destroy(&o->lock);
     free(o);
 }
@@ -181,7 +171,7 @@ static void vsi_close(struct zs_object *object)
 static void handle_return(struct vsi_object *o, VSILFILE *file)
 {
     pthread_mutex_lock(&o->lock);
-    VSILFILE **grown = zs_grow(o->idle, o->idle_count, &o->idle_capacity, sizeof(VSILFILE *));
+    void **grown = zs_grow(o->idle, o->idle_count, &o->idle_capacity, sizeof *grown);
     if (grown != NULL) {
         o->idle = grown;
         o->idle[o->idle_count++] = file;
@@ -201,10 +191,28 @@ static VSILFILE *handle_take(struct vsi_object *o)
     return file;
 }
 
+enum zs_status zs_vsi_open_file(struct vsi_object *o, struct zs_error *err)
+{
+    enum zs_status status;
+    struct zs_vsi_quiet q;
+    zs_vsi_quiet_begin(&q, o->base.store);
+    VSILFILE *file = open_file(o->base.store, o->path);
+    if (file != NULL) {
+        status = measure(o, file, &o->base.size, &o->base.version)
+                     ? ZS_OK
+                     : zs_fail(err, ZS_IO, "%s: cannot find its size: %s", o->name, zs_vsi_reason());
+        handle_return(o, file);
+    } else {
+        status = fail_open(o->base.store, o->path, o->name, "cannot be opened", err);
+    }
+    zs_vsi_quiet_end(&q);
+    return status;
+}
+
 static enum zs_status vsi_open(struct zs_store *store, const char *key, struct zs_first_read *first,
                                struct zs_object **object, struct zs_error *err)
 {
-    (void)first;
+    const bool is_plain = ((const struct vsi_store *)store)->http != NULL;
     struct vsi_object *o = zs_calloc(1, sizeof *o);
     char *path = zs_vsi_path(store, key), *name = zs_format("%s/%s", store->root, key);
     if (o == NULL || path == NULL || name == NULL) {
@@ -217,20 +225,7 @@ static enum zs_status vsi_open(struct zs_store *store, const char *key, struct z
     o->path = path;
     o->name = name;
     pthread_mutex_init(&o->lock, NULL);
-
-    enum zs_status status;
-    struct zs_vsi_quiet q;
-    zs_vsi_quiet_begin(&q, store);
-    VSILFILE *file = open_file(store, path);
-    if (file != NULL) {
-        status = measure(o, file, &o->base.size, &o->base.version)
-                     ? ZS_OK
-                     : zs_fail(err, ZS_IO, "%s: cannot find its size: %s", name, zs_vsi_reason());
-        handle_return(o, file);
-    } else {
-        status = fail_open(store, path, name, "cannot be opened", err);
-    }
-    zs_vsi_quiet_end(&q);
+    const enum zs_status status = is_plain ? zs_http_open(o, key, first, err) : zs_vsi_open_file(o, err);
     if (status != ZS_OK) {
         vsi_close(&o->base);
         return status;
@@ -239,7 +234,7 @@ static enum zs_status vsi_open(struct zs_store *store, const char *key, struct z
     return ZS_OK;
 }
 
-static enum zs_status fail_replaced(struct vsi_object *o, struct zs_error *err)
+enum zs_status zs_vsi_fail_replaced(struct vsi_object *o, struct zs_error *err)
 {
     __atomic_store_n(&o->base.is_stale, true, __ATOMIC_RELAXED);
     return zs_fail(err, ZS_IO, "%s: the object was replaced while it was read", o->name);
@@ -264,15 +259,17 @@ static enum zs_status vsi_read(struct zs_object *object, uint64_t offset, size_t
     struct vsi_object *o = (struct vsi_object *)object;
     enum zs_status status = ZS_OK;
     struct zs_vsi_quiet q;
+    if (o->is_plain)
+        return zs_http_read(o, offset, n, data, err);
     zs_vsi_quiet_begin(&q, object->store);
     VSILFILE *file = handle_take(o);
     if (file == NULL) {
         file = open_file(object->store, o->path);
         if (file == NULL) {
             status = fail_open(object->store, o->path, o->name, "cannot be opened again", err);
-            status = status == ZS_NOT_FOUND ? fail_replaced(o, err) : status;
+            status = status == ZS_NOT_FOUND ? zs_vsi_fail_replaced(o, err) : status;
         } else if (!object->store->is_remote && !is_unchanged(o, file))
-            status = fail_replaced(o, err);
+            status = zs_vsi_fail_replaced(o, err);
     }
     if (status == ZS_OK)
         status = read_handle(o, file, offset, n, data, err);
@@ -426,31 +423,6 @@ static enum zs_status vsi_remove(struct zs_store *store, const char *key, struct
     return status;
 }
 
-/* Only /vsis3/ removes many objects with one request; elsewhere GDAL sends one request per object. */
-static enum zs_status vsi_remove_batch(struct zs_store *store, const char *const *keys, size_t n, bool *gone,
-                                       struct zs_error *err)
-{
-    struct zs_names paths = {0};
-    enum zs_status status = ZS_OK;
-    for (size_t i = 0; i < n && status == ZS_OK; i++)
-        status = zs_names_add(&paths, zs_vsi_path(store, keys[i]), err);
-    if (status != ZS_OK) {
-        zs_names_free(paths.list);
-        return status;
-    }
-    struct zs_vsi_quiet q;
-    zs_vsi_quiet_begin(&q, store);
-    int *results = VSIUnlinkBatch((CSLConstList)paths.list);
-    for (size_t i = 0; i < n && results != NULL; i++) {
-        gone[i] = results[i] != 0;
-        VSICurlPartialClearCache(paths.list[i]);
-    }
-    CPLFree(results);
-    zs_vsi_quiet_end(&q);
-    zs_names_free(paths.list);
-    return ZS_OK;
-}
-
 static void vsi_remove_directory(struct zs_store *store, const char *prefix)
 {
     if (store->is_remote) /* directories of object stores cost requests, and nothing needs them */
@@ -499,11 +471,20 @@ static void vsi_moved(struct zs_store *store, char *path)
     store->path = s->path = path;
 }
 
+static void vsi_forget(struct zs_store *store, const char *key)
+{
+    const struct vsi_store *s = (const struct vsi_store *)store;
+    if (s->http != NULL)
+        zs_http_forget(s->http, store->path, key);
+}
+
 static void vsi_free(struct zs_store *store)
 {
+    struct vsi_store *s = (struct vsi_store *)store;
+    zs_http_free(s->http);
     free(store->root);
-    free(((struct vsi_store *)store)->path);
-    free(store);
+    free(s->path);
+    free(s);
 }
 
 /* Files in /vsimem/ are this process's own: one lock for all of them. */
@@ -541,7 +522,6 @@ static const struct zs_writing_ops writing = {.create = zs_vsi_create,
                                               .abort = zs_vsi_abort,
                                               .remove = vsi_remove,
                                               .check = vsi_check,
-                                              .remove_batch = vsi_remove_batch,
                                               .lock = vsi_lock,
                                               .unlock = vsi_unlock,
                                               .remove_directory = vsi_remove_directory,
@@ -552,25 +532,28 @@ static const struct zs_store_ops vsi_ops = {.open = vsi_open,
                                             .close = vsi_close,
                                             .list = vsi_list,
                                             .free = vsi_free,
-                                            .writing = &writing};
+                                            .writing = &writing,
+                                            .forget = vsi_forget};
 
 enum zs_status zs_store_open_vsi(const char *root, const struct zs_path_kind *kind, struct zs_store **store,
                                  struct zs_error *err)
 {
     struct vsi_store *s = zs_calloc(1, sizeof *s);
     char *path = zs_strdup(root), *shown = zs_path_shown(root);
-    if (s == NULL || path == NULL || shown == NULL) {
+    const enum zs_status status = s != NULL && path != NULL && shown != NULL ? zs_http_create(path, &s->http, err)
+                                                                            : zs_fail_memory(err);
+    if (status != ZS_OK) {
         free(s);
         free(path);
         free(shown);
-        return zs_fail_memory(err);
+        return status;
     }
     s->kind = *kind;
     s->path = path;
     s->base = (struct zs_store){.ops = &vsi_ops, .root = shown, .path = path, .is_remote = kind->is_remote};
     const char *setting = zs_vsi_option(path, "SHARDEDZARR_CONDITIONAL_PUT");
     s->base.sends_conditions = setting == NULL || CPLTestBool(setting);
-    s->base.max_batch = strncmp(path, "/vsis3/", strlen("/vsis3/")) == 0 ? MAX_BATCH : 0;
+    s->base.can_expect = s->http != NULL && kind->sends_conditions;
     *store = &s->base;
     return ZS_OK;
 }

@@ -2,6 +2,8 @@
  * only the files vsi*.c include cpl_vsi.h. */
 #pragma once
 
+#include <pthread.h>
+
 #include "store/store.h"
 
 /* ---- Kinds of paths (vsi_paths.c) ---- */
@@ -63,9 +65,6 @@ void zs_vsi_quiet_set(struct zs_vsi_quiet *quiet, const char *name, const char *
  * into GDAL. */
 const char *zs_vsi_reason(void);
 
-/* From now on threads of base/parallel.h have the thread-local settings of the one that asked. */
-void zs_vsi_hand_down_settings(void);
-
 /* The value of an option of GDAL's (GDAL_HTTP_HEADERS ...) for this path or for all. NULL when unset; borrowed, valid
  * until the setting changes. */
 const char *zs_vsi_option(const char *path, const char *name);
@@ -76,12 +75,32 @@ const char *zs_vsi_option(const char *path, const char *name);
 enum zs_status zs_store_open_vsi(const char *root, const struct zs_path_kind *kind, struct zs_store **store,
                                  struct zs_error *err);
 
-/* Inside: what vsi.c and vsi_write.c share. */
+/* Inside: what vsi.c, vsi_write.c and http.c share. */
+struct zs_http;
 struct vsi_store {
     struct zs_store base;
     struct zs_path_kind kind;
     char *path; /* base.path */
+    struct zs_http *http; /* NULL: its objects are not read by plain requests */
 };
+
+struct vsi_object {
+    struct zs_object base;
+    char *path, *name; /* the second for messages */
+    /* Read by plain requests (http.c): of the server's answer; NULL where it has none. */
+    bool is_plain;
+    char *tag; /* ETag or Last-Modified */
+    char *generation;
+    /* Else idle handles: a VSILFILE has one position, so each concurrent reader needs its own. */
+    pthread_mutex_t lock;
+    void **idle;
+    size_t idle_count, idle_capacity;
+};
+
+/* Opens an object as a file of GDAL's. */
+enum zs_status zs_vsi_open_file(struct vsi_object *object, struct zs_error *err);
+/* Fails as another object is under the key by now. */
+enum zs_status zs_vsi_fail_replaced(struct vsi_object *object, struct zs_error *err);
 
 static inline const struct zs_path_kind *zs_vsi_kind(const struct zs_store *store)
 {

@@ -9,7 +9,6 @@
 #include <cpl_vsi_error.h>
 #include <ctype.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -372,14 +371,8 @@ static void context_release(void *options)
     CSLDestroy(options);
 }
 
-static void install_thread_context(void)
+__attribute__((constructor)) static void hand_down_settings(void)
 {
     static const struct zs_thread_context hooks = {context_capture, context_enter, context_release};
     zs_parallel_set_thread_context(&hooks);
-}
-
-void zs_vsi_hand_down_settings(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&once, install_thread_context);
 }

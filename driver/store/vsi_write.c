@@ -4,7 +4,6 @@
 #define _GNU_SOURCE /* getrandom(), nanosleep() */
 #include <cpl_conv.h>
 #include <cpl_vsi.h>
-#include <gdal.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -165,29 +164,18 @@ static void begin_whole(const struct vsi_writer *w, struct zs_vsi_quiet *q, char
 static char *condition_of(const struct zs_writer *writer)
 {
     const bool expects_none = writer->expected[0] == '\0';
-    if (writer->reader->has_generations)
+    if (zs_vsi_kind(writer->store)->has_generations)
         return zs_format("x-goog-if-generation-match: %s", expects_none ? "0" : writer->expected);
     return expects_none ? zs_strdup("If-None-Match: *") : zs_format("If-Match: %s", writer->expected);
 }
 
-/* Whether headers that are set for a path hide those of the thread, as they do from GDAL 3.7 on. */
-static bool are_hidden(const char *path, const char *headers)
-{
-    const bool is_older = atoi(GDALVersionInfo("VERSION_NUM")) < GDAL_COMPUTE_VERSION(3, 7, 0);
-    const char *found = is_older ? NULL : zs_vsi_option(path, "GDAL_HTTP_HEADERS");
-    return found != NULL && strcmp(found, headers) != 0;
-}
-
-/* Has GDAL send a condition among the user's headers. Where those that are set for a path alone hide it, the writer is
- * warned. */
+/* Has GDAL send a condition among the user's headers. From GDAL 3.7 on those that are set for a path alone hide it. */
 static enum zs_status begin_condition(const struct vsi_writer *w, struct zs_vsi_quiet *q, struct zs_error *err)
 {
     char *condition = condition_of(&w->base);
     char *headers = condition != NULL ? zs_http_headers_with(w->path, condition) : NULL;
     if (headers != NULL)
         zs_vsi_quiet_set(q, "GDAL_HTTP_HEADERS", headers);
-    if (headers != NULL && are_hidden(w->path, headers))
-        (void)zs_store_expected(w->base.reader, NULL);
     const enum zs_status status = headers != NULL ? ZS_OK : zs_fail_memory(err);
     free(condition);
     free(headers);
@@ -266,9 +254,9 @@ void zs_vsi_abort(struct zs_writer *writer)
 
 enum zs_status zs_writer_expect(struct zs_writer *writer, const char *etag, struct zs_error *err)
 {
-    if (!zs_store_has_conditions(writer->reader))
+    if (!zs_store_has_conditions(writer->store))
         return ZS_OK;
-    zs_store_wait_commit(writer->reader, writer->key); /* it waits for its answer, behind an older one of its key */
+    zs_store_wait_commit(writer->store, writer->key); /* it waits for its answer, behind an older one of its key */
     char *copy = zs_strdup(etag);
     ZS_TRY_MEMORY(copy, err);
     free(writer->expected);
@@ -332,8 +320,8 @@ static bool has_bytes(struct zs_writer *writer, struct zs_object *object, uint64
 /* Opens what is under the key of a writer by now. */
 static enum zs_status open_sent(const struct zs_writer *writer, struct zs_object **object, struct zs_error *err)
 {
-    zs_store_forget(writer->reader, writer->key);
-    return writer->reader->ops->open(writer->reader, writer->key, &(struct zs_first_read){0}, object, err);
+    zs_store_forget(writer->store, writer->key);
+    return writer->store->ops->open(writer->store, writer->key, &(struct zs_first_read){0}, object, err);
 }
 
 /* Looks whether what was sent in parts is there: S3 may answer the request that completes it with 200 and an error,
@@ -351,7 +339,7 @@ static enum zs_status check_arrived(struct zs_writer *writer, struct zs_error *e
     if (is_there)
         return ZS_OK;
     return zs_fail(err, ZS_IO, "%s/%s: writing failed: the server took all parts, and has not made the object",
-                   writer->reader->root, writer->key);
+                   writer->store->root, writer->key);
 }
 
 /* Finds what the failure of a commit means by what is under its key now: nothing where another writer wrote this very
@@ -359,7 +347,7 @@ static enum zs_status check_arrived(struct zs_writer *writer, struct zs_error *e
  * or cannot be read; else another writer's object, or ours, is there. */
 static enum zs_status judge(struct zs_writer *writer, enum zs_status failure, bool *is_unchanged, struct zs_error *err)
 {
-    const char *expected = writer->expected, *root = writer->reader->root;
+    const char *expected = writer->expected, *root = writer->store->root;
     struct zs_object *now;
     struct zs_error theirs;
     const enum zs_status opened = open_sent(writer, &now, &theirs);
@@ -410,18 +398,6 @@ bool zs_store_has_conditions(const struct zs_store *store)
     return store->is_remote && store->can_expect && store->sends_conditions;
 }
 
-bool zs_store_lacks_versions(const struct zs_store *store)
-{
-    return __atomic_load_n(&store->lacks_versions, __ATOMIC_RELAXED);
-}
-
-const char *zs_store_expected(struct zs_store *store, const char *etag)
-{
-    if (etag == NULL)
-        __atomic_store_n(&store->lacks_versions, true, __ATOMIC_RELAXED);
-    return etag;
-}
-
 /* ---- Several at once ----
  *
  * Between zs_store_overlap() and zs_store_overlap_end() a remote store sends objects beside the caller's work. Who
@@ -431,77 +407,52 @@ const char *zs_store_expected(struct zs_store *store, const char *etag)
 #define PART_BYTES ((uint64_t)MAX_WHOLE_MB << 20)
 
 struct upload {
-    struct zs_uploads *all;
-    struct zs_writer *writer; /* with the key and the size */
-    struct zs_async *async;   /* valid once it is started */
-    bool is_started, is_done;
+    struct zs_async *async;   /* NULL: the place is free */
+    struct zs_writer *writer; /* released when it is sent */
+    char *key;
+    uint64_t bytes; /* that are in memory meanwhile, at most */
 };
 
 struct zs_uploads {
     atomic_bool is_on;
-    pthread_mutex_t lock; /* of all below */
-    pthread_cond_t done;
-    struct upload *list[ZS_MOST_UPLOADS];
-    size_t count;
+    pthread_mutex_t lock; /* of all below; held while an upload is waited for */
+    struct upload list[ZS_MOST_UPLOADS];
+    size_t oldest;        /* the place that the next upload gets */
     enum zs_status first; /* the first failure */
     struct zs_error err;
 };
 
-static uint64_t memory_of(const struct upload *u)
+/* Sends one object, in a thread of its own. */
+static enum zs_status send_one(void *ctx, size_t item, struct zs_error *err)
 {
-    return zs_min_u64(u->writer->size, PART_BYTES);
+    struct upload *u = ctx;
+    (void)item;
+    const enum zs_status status = zs_writer_send(u->writer, err);
+    zs_writer_abort(u->writer); /* releases the local file */
+    return status;
 }
 
 /* ---- With the lock held ---- */
 
-/* Releases what is sent. */
-static void tidy(struct zs_uploads *a)
+/* Waits for an upload, and frees its place. */
+static void finish(struct zs_uploads *a, struct upload *u)
 {
-    for (size_t i = a->count; i-- > 0;) {
-        struct upload *u = a->list[i];
-        if (!u->is_done || !u->is_started)
-            continue;
-        (void)zs_async_wait(u->async, NULL); /* run() has noted its result */
-        zs_writer_abort(u->writer);          /* releases the local file */
-        free(u);
-        a->list[i] = a->list[--a->count];
-    }
-}
-
-/* Whether an upload is under way, of a key or, with NULL, of any. */
-static bool is_under_way(const struct zs_uploads *a, const char *key)
-{
-    for (size_t i = 0; i < a->count; i++)
-        if (!a->list[i]->is_done && (key == NULL || strcmp(a->list[i]->writer->key, key) == 0))
-            return true;
-    return false;
-}
-
-static void wait_for(struct zs_uploads *a, const char *key)
-{
-    while (is_under_way(a, key))
-        (void)pthread_cond_wait(&a->done, &a->lock);
-    tidy(a);
-}
-
-/* Sends one object, in a thread of its own. */
-static enum zs_status run(void *ctx, size_t item, struct zs_error *unused)
-{
-    struct upload *u = ctx;
-    struct zs_uploads *a = u->all;
     struct zs_error err = {0};
-    (void)item;
-    (void)unused;
-    const enum zs_status status = zs_writer_send(u->writer, &err);
-    (void)pthread_mutex_lock(&a->lock);
+    const enum zs_status status = zs_async_wait(u->async, &err);
     if (status != ZS_OK && a->first == ZS_OK) {
         a->first = status;
         a->err = err;
     }
-    u->is_done = true;
-    (void)pthread_cond_broadcast(&a->done);
-    (void)pthread_mutex_unlock(&a->lock);
-    return ZS_OK;
+    free(u->key);
+    *u = (struct upload){0};
+}
+
+/* Waits for the upload of a key, or, with NULL, for all. */
+static void wait_for(struct zs_uploads *a, const char *key)
+{
+    for (size_t i = 0; i < ZS_MOST_UPLOADS; i++)
+        if (a->list[i].async != NULL && (key == NULL || strcmp(a->list[i].key, key) == 0))
+            finish(a, &a->list[i]);
 }
 
 static enum zs_status failure(const struct zs_uploads *a, struct zs_error *err)
@@ -509,27 +460,38 @@ static enum zs_status failure(const struct zs_uploads *a, struct zs_error *err)
     return a->first == ZS_OK ? ZS_OK : zs_fail(err, a->first, "%s", a->err.message);
 }
 
-/* Whether another upload has a place in the list, and memory. */
-static bool has_room(const struct zs_uploads *a, const struct upload *u)
+/* Waits for the oldest uploads until there is a place, and memory, for another one. */
+static struct upload *make_room(struct zs_uploads *a, uint64_t bytes)
 {
-    uint64_t held = memory_of(u);
-    for (size_t i = 0; i < a->count; i++)
-        held += memory_of(a->list[i]);
-    return a->count == 0 || (a->count < ZS_MOST_UPLOADS && held <= zs_budget());
+    struct upload *u = &a->list[a->oldest];
+    finish(a, u);
+    for (size_t i = 0; i < ZS_MOST_UPLOADS; i++)
+        bytes += a->list[i].bytes;
+    for (size_t i = 1; i < ZS_MOST_UPLOADS && bytes > zs_budget(); i++) {
+        struct upload *older = &a->list[(a->oldest + i) % ZS_MOST_UPLOADS];
+        bytes -= older->bytes;
+        finish(a, older);
+    }
+    a->oldest = (a->oldest + 1) % ZS_MOST_UPLOADS;
+    return u;
 }
 
-/* Waits until there is room for an upload and none of its key is under way, and puts it into the list. */
-static enum zs_status enter(struct zs_uploads *a, struct upload *u, struct zs_error *err)
+static enum zs_status begin(struct zs_uploads *a, struct zs_writer *writer, struct zs_error *err)
 {
-    tidy(a);
-    while (is_under_way(a, u->writer->key) || !has_room(a, u)) {
-        (void)pthread_cond_wait(&a->done, &a->lock);
-        tidy(a);
-    }
+    const uint64_t bytes = zs_min_u64(writer->size, PART_BYTES);
+    wait_for(a, writer->key);
+    struct upload *u = make_room(a, bytes);
     ZS_TRY(failure(a, err));
-    a->list[a->count++] = u;
-    return ZS_OK;
+    *u = (struct upload){.writer = writer, .key = zs_strdup(writer->key), .bytes = bytes};
+    u->async = u->key != NULL ? zs_async_start(send_one, u) : NULL;
+    if (u->async != NULL)
+        return ZS_OK;
+    free(u->key);
+    *u = (struct upload){0};
+    return zs_fail_memory(err);
 }
+
+/* ---- Without the lock ---- */
 
 static bool is_on(const struct zs_store *store)
 {
@@ -538,32 +500,18 @@ static bool is_on(const struct zs_store *store)
 
 bool zs_writer_overlaps(const struct zs_writer *writer)
 {
-    return writer->expected == NULL && is_on(writer->reader);
+    return writer->expected == NULL && is_on(writer->store);
 }
 
 enum zs_status zs_writer_send_later(struct zs_writer *writer, struct zs_error *err)
 {
-    struct zs_uploads *a = writer->reader->uploads;
-    struct upload *u = zs_calloc(1, sizeof *u);
-    if (u != NULL)
-        *u = (struct upload){.all = a, .writer = writer};
+    struct zs_uploads *a = writer->store->uploads;
     (void)pthread_mutex_lock(&a->lock);
-    const enum zs_status status = u != NULL ? enter(a, u, err) : zs_fail_memory(err);
+    const enum zs_status status = begin(a, writer, err);
     (void)pthread_mutex_unlock(&a->lock);
-    if (status != ZS_OK) {
+    if (status != ZS_OK)
         zs_writer_abort(writer);
-        free(u);
-        return status;
-    }
-    struct zs_async *async = zs_async_start(run, u);
-    if (async == NULL)
-        (void)run(u, 0, NULL);
-    (void)pthread_mutex_lock(&a->lock);
-    u->async = async;
-    u->is_started = true;
-    (void)pthread_cond_broadcast(&a->done); /* it may be done, and who waits for room can have its place */
-    (void)pthread_mutex_unlock(&a->lock);
-    return ZS_OK; /* the result comes with zs_store_wait_commits() */
+    return status; /* the result comes with zs_store_wait_commits() */
 }
 
 enum zs_status zs_store_wait_commits(struct zs_store *store, struct zs_error *err)
@@ -592,7 +540,6 @@ bool zs_store_overlap(struct zs_store *store)
     struct zs_uploads *a = store->uploads;
     if (a == NULL && store->is_remote && store->read_only == NULL && (a = zs_calloc(1, sizeof *a)) != NULL) {
         (void)pthread_mutex_init(&a->lock, NULL);
-        (void)pthread_cond_init(&a->done, NULL);
         store->uploads = a;
     }
     return a != NULL && !atomic_exchange(&a->is_on, true); /* without memory the caller waits for each object */
@@ -622,7 +569,6 @@ void zs_uploads_free(struct zs_store *store)
     if (a == NULL)
         return;
     (void)zs_store_overlap_end(store, NULL);
-    (void)pthread_cond_destroy(&a->done);
     (void)pthread_mutex_destroy(&a->lock);
     free(a);
 }

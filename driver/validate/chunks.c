@@ -1,71 +1,16 @@
-/* The objects of an array, side by side: their indexes, entry by entry, and their chunks, each decoded, at every level
- * of nesting. */
+/* The objects of an array, side by side: the indexes of shards, entry by entry, and every chunk, by the driver's own
+ * reading. */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/checked.h"
+#include "array/array_private.h"
+#include "array/plan.h"
 #include "base/parallel.h"
 #include "shard/shard.h"
 #include "validate/validate_private.h"
 
-#define WHERE_SIZE 1024
-/* Requests under way at once to a remote store, as array/array.c has them. */
-#define REMOTE_THREADS 32
 /* Objects asked for one by one where they cannot be listed: an hour at the pace of a near server. */
 #define MAX_PROBES ((uint64_t)1 << 24)
-
-/* A run over the objects of an array. */
-struct run {
-    struct zs_check *c;
-    const struct zs_checked_array *array;
-    uint64_t memory; /* for the encoded bytes of one */
-    int threads;     /* over the chunks of a shard: 1 where several objects are checked at once */
-};
-
-/* One stored object. */
-struct object {
-    const struct run *run;
-    struct zs_check *c;
-    const struct zs_level *levels; /* of this object */
-    char *key;
-};
-
-/* A chunk of some level. */
-struct chunk {
-    int level;
-    struct zs_source bytes;       /* encoded */
-    uint64_t origin[ZS_MAX_NDIM]; /* its first element, from that of the stored object */
-};
-
-/* A shard whose index was read. */
-struct shard {
-    const struct object *object;
-    const struct chunk *chunk;
-    struct zs_source bytes;
-    struct zs_range *ranges; /* of the inner chunks that are stored, sorted; tag: number in the index */
-    size_t count;
-};
-
-/* "red/c/0/1, inner chunk [2,3]"; of a level between: "inner shard". Level 0 is the object itself. */
-static const char *describe(const struct object *object, const struct chunk *chunk, char where[WHERE_SIZE])
-{
-    const struct zs_level *level = &object->levels[chunk->level];
-    int n = snprintf(where, WHERE_SIZE, "%s", object->key);
-    for (int d = 0; chunk->level > 0 && d < level->ndim && n > 0 && n < WHERE_SIZE; d++)
-        n += snprintf(where + n, WHERE_SIZE - (size_t)n, "%s%llu%s",
-                      d > 0             ? ","
-                      : level->is_shard ? ", inner shard ["
-                                        : ", inner chunk [",
-                      (unsigned long long)(chunk->origin[d] / level->shape[d]), d == level->ndim - 1 ? "]" : "");
-    return where;
-}
-
-static enum zs_status report(const struct object *object, const struct chunk *chunk, enum zs_status status,
-                             struct zs_error *err)
-{
-    char where[WHERE_SIZE];
-    return zs_report_failure(object->c, describe(object, chunk, where), status, err);
-}
 
 /* ---- Indexes ---- */
 
@@ -77,29 +22,23 @@ static int by_offset(const void *a, const void *b)
     return x->size != y->size ? x->size < y->size ? -1 : 1 : (x->tag > y->tag) - (x->tag < y->tag);
 }
 
-static bool is_same(const struct zs_range *a, const struct zs_range *b)
-{
-    return a->offset == b->offset && a->size == b->size;
-}
-
 /* Reports entries that overlap without being the same, and counts the bytes that no entry names: what a writer appended
  * to, or aligned. The same bytes for two chunks are allowed. */
-static void check_ranges(const struct shard *shard)
+static void check_ranges(struct zs_check *check, const char *key, uint64_t size, uint64_t index_size,
+                         const struct zs_range *ranges, size_t count)
 {
-    const struct object *object = shard->object;
-    const struct zs_range *widest = shard->ranges; /* of the ranges so far, the one that ends last */
-    uint64_t end = 0, dead = shard->bytes.size - object->levels[shard->chunk->level].index_size;
-    char where[WHERE_SIZE], what[128], expected[128], found[128];
-    (void)describe(object, shard->chunk, where);
-    for (size_t i = 0; i < shard->count; i++) {
-        const struct zs_range *r = &shard->ranges[i];
+    const struct zs_range *widest = ranges; /* of the ranges so far, the one that ends last */
+    uint64_t end = 0, dead = size - index_size;
+    char what[128], expected[128], found[128];
+    for (size_t i = 0; i < count; i++) {
+        const struct zs_range *r = &ranges[i];
         const uint64_t to = r->offset + r->size, from = zs_max_u64(end, r->offset);
-        if (r->offset < end && !is_same(widest, r)) {
+        if (r->offset < end && (widest->offset != r->offset || widest->size != r->size)) {
             snprintf(what, sizeof what, "shard index entry %zu overlaps another", r->tag);
             snprintf(expected, sizeof expected, "bytes of its own or the very same as entry %zu, %llu to %llu",
                      widest->tag, (unsigned long long)widest->offset, (unsigned long long)end);
             snprintf(found, sizeof found, "%llu to %llu", (unsigned long long)r->offset, (unsigned long long)to);
-            zs_report(object->c, ZS_SEVERITY_ERROR, where, what, expected, found);
+            zs_report(check, ZS_SEVERITY_ERROR, key, what, expected, found);
         }
         if (to > from)
             dead -= zs_min_u64(dead, to - from); /* a hostile entry may name the index */
@@ -110,163 +49,141 @@ static void check_ranges(const struct shard *shard)
     }
     if (dead == 0)
         return;
-    (void)pthread_mutex_lock(&object->c->lock);
-    object->c->dead_bytes += dead;
-    (void)pthread_mutex_unlock(&object->c->lock);
+    (void)pthread_mutex_lock(&check->lock);
+    check->dead_bytes += dead;
+    (void)pthread_mutex_unlock(&check->lock);
     snprintf(what, sizeof what, "%llu of %llu bytes are dead: no entry of the shard index names them",
-             (unsigned long long)dead, (unsigned long long)shard->bytes.size);
-    zs_report(object->c, ZS_SEVERITY_NOTE, where, what, NULL, NULL);
+             (unsigned long long)dead, (unsigned long long)size);
+    zs_report(check, ZS_SEVERITY_NOTE, key, what, NULL, NULL);
 }
 
-/* Turns the index into ranges; entries that are wrong are reported and left out. */
-static enum zs_status take_entries(struct shard *shard, const struct zs_shard_index *index, struct zs_error *err)
+/* Reads the index of a stored shard, and checks how its entries lie. An entry that is wrong is left to reading its
+ * chunk. */
+static enum zs_status check_index(struct zs_check *check, const char *key, const struct zs_level *level,
+                                  struct zs_object *object, struct zs_error *err)
 {
-    const struct zs_level *level = &shard->object->levels[shard->chunk->level];
-    const size_t most = zs_level_bound(&level[1]);
-    shard->ranges = zs_calloc(index->count, sizeof *shard->ranges);
-    ZS_TRY_MEMORY(shard->ranges, err);
-    for (uint64_t i = 0; i < index->count; i++) {
+    const struct zs_source bytes = zs_source_of(object);
+    struct zs_shard_index *index = NULL;
+    size_t count = 0;
+    ZS_TRY(zs_source_index(level, &bytes, &index, err));
+    struct zs_range *ranges = zs_calloc(index->count, sizeof *ranges);
+    for (uint64_t i = 0; ranges != NULL && i < index->count; i++) {
+        struct zs_range *r = &ranges[count];
         bool is_empty;
-        struct zs_range r = {.tag = (size_t)i};
-        enum zs_status status = zs_shard_index_entry(level, index, i, &is_empty, &r.offset, &r.size, err);
-        if (status == ZS_OK && !is_empty && r.size > most)
-            status = zs_fail(err, ZS_CORRUPT, "shard index entry %llu: expected at most %zu encoded bytes, found %llu",
-                             (unsigned long long)i, most, (unsigned long long)r.size);
-        if (status != ZS_OK)
-            ZS_TRY(report(shard->object, shard->chunk, status, err));
-        else if (!is_empty)
-            shard->ranges[shard->count++] = r;
+        r->tag = (size_t)i;
+        count += zs_shard_index_entry(level, index, i, &is_empty, &r->offset, &r->size, NULL) == ZS_OK && !is_empty;
     }
-    qsort(shard->ranges, shard->count, sizeof *shard->ranges, by_offset);
-    check_ranges(shard);
+    free(index);
+    ZS_TRY_MEMORY(ranges, err);
+    qsort(ranges, count, sizeof *ranges, by_offset);
+    check_ranges(check, key, bytes.size, level->index_size, ranges, count);
+    free(ranges);
     return ZS_OK;
 }
 
 /* ---- Chunks ---- */
 
-static enum zs_status check_chunk(const struct object *object, const struct chunk *chunk, struct zs_error *err);
+/* What a read decoded. */
+struct decoded {
+    const struct zs_array *array;
+    pthread_mutex_t lock; /* of what follows */
+    uint64_t chunks, bytes;
+};
 
-/* Inner chunk `item` of a shard, by its range. */
-static enum zs_status check_inner(void *ctx, size_t item, struct zs_error *err)
+/* Counts a chunk: a zs_take_fn. */
+static void take(void *ctx, void *data, const uint64_t *start, const uint64_t *count, const void *src,
+                 const ptrdiff_t *stride)
 {
-    const struct shard *shard = ctx;
-    const struct zs_level *level = &shard->object->levels[shard->chunk->level];
-    const struct zs_range *r = &shard->ranges[item];
-    uint64_t number = r->tag;
-    if (item > 0 && is_same(r - 1, r))
-        return ZS_OK; /* the same bytes for several chunks: once is enough */
-    struct chunk inner = {.level = shard->chunk->level + 1,
-                          .bytes = zs_source_range(&shard->bytes, r->offset, r->size)};
-    for (int j = level->ndim - 1; j >= 0; j--) {
-        const int d = level->axis[j];
-        inner.origin[d] = shard->chunk->origin[d] + number % level->grid[d] * level[1].shape[d];
-        number /= level->grid[d];
+    struct decoded *decoded = ctx;
+    uint64_t bytes = decoded->array->meta->dtype.size;
+    (void)data, (void)start, (void)stride;
+    if (src == decoded->array->meta->fill_value) /* the chunk is not stored */
+        return;
+    for (int d = 0; d < decoded->array->meta->ndim; d++)
+        bytes *= count[d];
+    (void)pthread_mutex_lock(&decoded->lock);
+    decoded->chunks++;
+    decoded->bytes += bytes;
+    (void)pthread_mutex_unlock(&decoded->lock);
+}
+
+/* Decodes what a chunk of some level has in the array, and counts it. */
+static enum zs_status read_chunk(struct zs_check *check, struct zs_array *array, int level, uint64_t number,
+                                 struct zs_error *err)
+{
+    struct decoded decoded = {.array = array};
+    struct zs_window window = {.data = NULL};
+    zs_grid_extent(&array->grid, level, number, window.start, window.count);
+    for (int d = 0; d < array->meta->ndim; d++)
+        window.count[d] = zs_min_u64(window.count[d], array->meta->shape[d] - window.start[d]);
+    (void)pthread_mutex_init(&decoded.lock, NULL);
+    const enum zs_status status = zs_array_take_windows(array, &window, 1, take, &decoded, err);
+    (void)pthread_mutex_destroy(&decoded.lock);
+    if (status == ZS_OK)
+        zs_check_count(check, 0, decoded.chunks, decoded.bytes);
+    return status;
+}
+
+/* Decodes a stored object; where that fails chunk by chunk, which are as many findings. */
+static enum zs_status read_object(struct zs_check *check, struct zs_array *array, uint64_t number, const char *key,
+                                  struct zs_error *err)
+{
+    uint64_t start[ZS_MAX_NDIM], length[ZS_MAX_NDIM], low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM];
+    const bool is_whole = array->chain.count == 1 || array->chain.levels[0].bytes_codec_count > 0;
+    const enum zs_status status = read_chunk(check, array, 0, number, err);
+    if (status == ZS_OK || is_whole)
+        return zs_report_failure(check, key, status, err);
+    zs_grid_extent(&array->grid, 0, number, start, length);
+    for (int d = 0; d < array->meta->ndim; d++) {
+        const uint64_t end = zs_min_u64(start[d] + length[d], array->meta->shape[d]);
+        at[d] = low[d] = zs_grid_find(&array->grid, 1, d, start[d]);
+        high[d] = zs_grid_find(&array->grid, 1, d, end - 1) + 1;
     }
-    return check_chunk(shard->object, &inner, err);
-}
-
-/* A shard whose bytes codecs are undone. Small ones are fetched whole, others chunk by chunk. */
-static enum zs_status check_shard(const struct object *object, const struct chunk *chunk,
-                                  const struct zs_source *bytes, struct zs_error *err)
-{
-    struct shard shard = {.object = object, .chunk = chunk, .bytes = *bytes};
-    struct zs_shard_index *index = NULL;
-    struct zs_buffer whole = {0};
-    enum zs_status status = ZS_OK;
-    if (bytes->memory == NULL && bytes->size <= object->run->memory)
-        status = zs_source_fetch(bytes, SIZE_MAX, &whole, &shard.bytes.memory, err);
-    if (status == ZS_OK)
-        status = zs_source_index(&object->levels[chunk->level], &shard.bytes, &index, err);
-    if (status == ZS_OK)
-        status = take_entries(&shard, index, err);
-    else
-        status = report(object, chunk, status, err);
-    if (status == ZS_OK)
-        status = zs_parallel_for(object->run->threads, shard.count, check_inner, &shard, err);
-    free(index);
-    free(shard.ranges);
-    zs_buffer_free(&whole);
-    return status;
-}
-
-/* Undoes the codecs of an innermost chunk, or of a shard that has such around it. */
-static enum zs_status decode(const struct object *object, const struct chunk *chunk, struct zs_scratch *scratch,
-                             struct zs_buffer *decoded, struct zs_error *err)
-{
-    const struct zs_level *level = &object->levels[chunk->level];
-    const size_t most = zs_level_bound(level);
-    const unsigned char *bytes;
-    if (chunk->bytes.size > most)
-        return zs_fail(err, ZS_CORRUPT, "expected at most %zu encoded bytes, found %llu", most,
-                       (unsigned long long)chunk->bytes.size);
-    if (chunk->bytes.size > object->c->memory)
-        return zs_fail(err, ZS_UNSUPPORTED, "a chunk of %llu encoded bytes is more than the budget of %llu",
-                       (unsigned long long)chunk->bytes.size, (unsigned long long)object->c->memory);
-    if (level->is_shard)
-        return zs_source_decode(level, &chunk->bytes, (size_t)zs_min_u64(most, object->c->memory), decoded, err);
-    ZS_TRY(zs_source_fetch(&chunk->bytes, SIZE_MAX, zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED), &bytes, err));
-    struct zs_buffer *out = zs_scratch_buffer(scratch, ZS_SCRATCH_DECODED);
-    ZS_TRY(zs_buffer_reset(out, (size_t)level->decoded_size, err));
-    return zs_chunk_decode(level, scratch, bytes, (size_t)chunk->bytes.size, out->data, err);
-}
-
-/* A chunk of any level. */
-static enum zs_status check_chunk(const struct object *object, const struct chunk *chunk, struct zs_error *err)
-{
-    const struct zs_level *level = &object->levels[chunk->level];
-    struct zs_buffer decoded = {0};
-    if (level->is_shard && level->bytes_codec_count == 0)
-        return check_shard(object, chunk, &chunk->bytes, err);
-    struct zs_scratch *scratch = zs_scratch_acquire();
-    ZS_TRY_MEMORY(scratch, err);
-    enum zs_status status = decode(object, chunk, scratch, &decoded, err);
-    zs_scratch_release(scratch);
-    if (status != ZS_OK)
-        status = report(object, chunk, status, err);
-    else if (level->is_shard)
-        status = check_shard(object, chunk, &(struct zs_source){.memory = decoded.data, .size = decoded.size}, err);
-    else
-        zs_check_count(object->c, 0, 1, level->decoded_size);
-    zs_buffer_free(&decoded);
-    return status;
+    do {
+        const enum zs_status one = read_chunk(check, array, 1, zs_grid_number(&array->grid, 1, at), err);
+        ZS_TRY(zs_report_failure(check, key, one, err));
+    } while (zs_next_position(array->meta->ndim, at, low, high));
+    return ZS_OK;
 }
 
 /* ---- Objects ---- */
 
 static enum zs_status check_object(void *ctx, size_t item, struct zs_error *err)
 {
-    const struct run *run = ctx;
-    const struct zs_checked_array *array = run->array;
-    struct zs_check *check = run->c;
-    struct object object = {.run = run, .c = check};
-    struct zs_level *own = NULL;
-    struct zs_object *opened = NULL;
-    uint64_t position[ZS_MAX_NDIM];
-    const uint64_t number = array->is_listed ? array->objects[item] : item;
-    zs_grid_position(&array->grid, 0, number, position);
-    object.levels = zs_grid_levels(&array->grid, number, &own);
-    object.key = zs_chunk_key(array->node->array, array->node->path, position);
-    enum zs_status status = object.key != NULL && object.levels != NULL
-                                ? zs_object_open(check->store, object.key, &opened, err)
-                                : zs_fail_memory(err);
+    const struct zs_checked_array *checked = ctx;
+    struct zs_check *check = checked->check;
+    struct zs_array *array = checked->array;
+    const uint64_t number = checked->is_listed ? checked->objects[item] : item;
+    struct zs_level room;
+    const struct zs_level *level = zs_grid_level(&array->grid, 0, number, &room);
+    struct zs_object *object = NULL;
+    char *key;
+    ZS_TRY(zs_shard_key(array, number, &key, err));
+    enum zs_status status = zs_object_open(check->store, key, &object, err);
+    const bool is_absent = status == ZS_NOT_FOUND && !checked->is_listed; /* no listing has it */
     if (status == ZS_OK) {
         zs_check_count(check, 1, 0, 0);
-        const struct chunk whole = {.bytes = zs_source_of(opened)};
-        status = check_chunk(&object, &whole, err);
-    } else if (status == ZS_NOT_FOUND && !array->is_listed) {
-        status = ZS_OK; /* no listing has it */
-    } else if (status != ZS_NO_MEMORY) {
-        status = zs_report_failure(check, object.key, status, err);
+        const uint64_t size = zs_max_u64(zs_object_size(object), level->decoded_size + level->index_size);
+        if (level->is_shard && level->bytes_codec_count == 0)
+            status = check_index(check, key, level, object, err);
+        else if (level->is_shard && size > check->memory)
+            status = zs_fail(err, ZS_UNSUPPORTED,
+                             "a shard that is encoded as a whole: expected at most the %llu bytes that may be used, "
+                             "found %llu", (unsigned long long)check->memory, (unsigned long long)size);
     }
-    zs_object_close(opened);
-    free(own);
-    free(object.key);
+    zs_object_close(object);
+    if (status == ZS_OK)
+        status = read_object(check, array, number, key, err);
+    else
+        status = is_absent ? ZS_OK : zs_report_failure(check, key, status, err);
+    free(key);
     return status;
 }
 
-enum zs_status zs_check_objects(struct zs_check *check, const struct zs_checked_array *array, struct zs_error *err)
+enum zs_status zs_check_objects(struct zs_checked_array *array, struct zs_error *err)
 {
-    const struct zs_level *level = &array->chain.levels[array->chain.count - 1];
+    struct zs_check *check = array->check;
+    const struct zs_level *level = array->array->innermost;
     const uint64_t count = array->is_listed ? array->object_count : array->grid_count;
     if (level->decoded_size > check->memory) {
         zs_report_numbers(check, ZS_SEVERITY_UNCHECKED, array->node->path,
@@ -280,11 +197,15 @@ enum zs_status zs_check_objects(struct zs_check *check, const struct zs_checked_
                           MAX_PROBES, count);
         return ZS_OK;
     }
-    /* As many threads as have room for an encoded chunk and a decoded one each, over objects or over their chunks. */
-    const uint64_t each = level->decoded_size + zs_level_bound(level), room = zs_max_u64(1, check->memory / each);
-    const int cpus = zs_cpu_count(), wanted = check->store->is_remote && cpus < REMOTE_THREADS ? REMOTE_THREADS : cpus,
-              threads = (int)zs_min_u64((uint64_t)wanted, room);
-    const bool has_many = count >= (uint64_t)threads;
-    struct run run = {check, array, check->memory / (has_many ? (uint64_t)threads : 1), has_many ? 1 : threads};
-    return zs_parallel_for(has_many ? threads : 1, (size_t)count, check_object, &run, err);
+    /* As many threads as have room for an encoded chunk, or shard that is encoded as a whole, and a decoded one each,
+     * over objects or over their chunks. */
+    const bool is_whole = array->array->chain.levels[0].bytes_codec_count > 0;
+    const struct zs_level *largest = is_whole ? &array->array->chain.levels[0] : level;
+    const uint64_t each = largest->decoded_size + zs_level_bound(largest), room = zs_max_u64(1, check->memory / each);
+    const int threads = (int)zs_min_u64((uint64_t)array->array->fetch_threads, room);
+    const bool are_many = count >= (uint64_t)threads;
+    struct zs_array *reader = array->array;
+    reader->threads = reader->fetch_threads = reader->chunk_threads = are_many ? 1 : threads;
+    reader->block_threshold = UINT64_MAX; /* all of each chunk is decoded */
+    return zs_parallel_for(are_many ? threads : 1, (size_t)count, check_object, array, err);
 }

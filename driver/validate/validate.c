@@ -24,18 +24,26 @@ static void print(char *text)
     free(text);
 }
 
-void zs_report(struct zs_check *check, enum zs_severity severity, const char *where, const char *what,
-               const char *expected, const char *found)
+/* Counts and prints a finding: `text`, which is freed, begins behind the name of the store. */
+static void report_text(struct zs_check *check, enum zs_severity severity, char *text)
 {
     static const char *const severities[] = {"note", "warning", "unchecked", "error"};
-    const bool has_values = expected != NULL && found != NULL;
     pthread_mutex_lock(&check->lock);
     check->findings[severity]++;
     if (severity != ZS_SEVERITY_NOTE || !check->options->is_quiet)
-        print(zs_format("%s: %s%s%s: %s%s%s%s%s", severities[severity], check->name, where[0] != '\0' ? "/" : "", where,
-                        what, has_values ? ": expected " : "", has_values ? expected : "",
-                        has_values ? ", found " : "", has_values ? found : ""));
+        print(text != NULL ? zs_format("%s: %s%s", severities[severity], check->name, text) : NULL);
     pthread_mutex_unlock(&check->lock);
+    free(text);
+}
+
+void zs_report(struct zs_check *check, enum zs_severity severity, const char *where, const char *what,
+               const char *expected, const char *found)
+{
+    const bool has_values = expected != NULL && found != NULL;
+    report_text(check, severity,
+                zs_format("%s%s: %s%s%s%s%s", where[0] != '\0' ? "/" : "", where, what,
+                          has_values ? ": expected " : "", has_values ? expected : "",
+                          has_values ? ", found " : "", has_values ? found : ""));
 }
 
 void zs_report_numbers(struct zs_check *check, enum zs_severity severity, const char *where, const char *what,
@@ -47,23 +55,22 @@ void zs_report_numbers(struct zs_check *check, enum zs_severity severity, const 
     zs_report(check, severity, where, what, texts[0], texts[1]);
 }
 
-/* Skips "text: " at the beginning of a message. */
-static const char *without(const char *message, const char *text)
-{
-    const size_t n = strlen(text);
-    return n > 0 && strncmp(message, text, n) == 0 && strncmp(message + n, ": ", 2) == 0 ? message + n + 2 : message;
-}
-
 enum zs_status zs_report_failure(struct zs_check *check, const char *where, enum zs_status status, struct zs_error *err)
 {
     if (status == ZS_OK || status == ZS_NO_MEMORY)
         return status;
     const bool is_wrong = status == ZS_CORRUPT || status == ZS_INVALID;
-    const char *message = err->message; /* begins with the path, which `where` is, too */
-    const size_t root = strlen(check->store->root);
+    const enum zs_severity severity = is_wrong ? ZS_SEVERITY_ERROR : ZS_SEVERITY_UNCHECKED;
+    const char *message = err->message;
+    const size_t root = strlen(check->store->root), n = strlen(where);
     if (strncmp(message, check->store->root, root) == 0 && message[root] == '/')
         message += root + 1;
-    zs_report(check, is_wrong ? ZS_SEVERITY_ERROR : ZS_SEVERITY_UNCHECKED, where, without(message, where), NULL, NULL);
+    /* A message that begins with `where` says it already: "c/0: ...", "c/0, inner chunk [1]: ..." */
+    const bool is_named = n > 0 && strncmp(message, where, n) == 0 && (message[n] == ':' || message[n] == ',');
+    if (is_named)
+        report_text(check, severity, zs_format("/%s", message));
+    else
+        zs_report(check, severity, where, message, NULL, NULL);
     return ZS_OK;
 }
 
@@ -111,8 +118,8 @@ static enum zs_status check_array(struct zs_check *check, const struct zs_node *
         return zs_report_failure(check, node->key, node->array_status, err);
     }
     enum zs_status status = zs_checked_array_open(check, node, &array, err);
-    if (status == ZS_OK && array.chain.count > 0 && !check->options->metadata_only)
-        status = zs_check_objects(check, &array, err);
+    if (status == ZS_OK && array.array != NULL && !check->options->metadata_only)
+        status = zs_check_objects(&array, err);
     zs_checked_array_clear(&array);
     return status;
 }

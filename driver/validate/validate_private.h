@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 
-#include "array/grid.h"
+#include "array/array.h"
 #include "validate/validate.h"
 #include "zarr/hierarchy.h"
 
@@ -56,9 +56,9 @@ void zs_check_levels(struct zs_check *check, const struct zs_node *group);
 
 /* An array whose chunks are to be checked. */
 struct zs_checked_array {
+    struct zs_check *check;
     const struct zs_node *node;
-    struct zs_chain chain;
-    struct zs_grid grid;
+    struct zs_array *array; /* NULL: it cannot be opened, which was reported */
     uint64_t grid_count; /* stored objects that there may be */
     bool is_listed;      /* else any object of the grid may be there */
     uint64_t *objects;   /* linear numbers of those that are */
@@ -69,8 +69,7 @@ struct zs_checked_array {
 enum zs_status zs_walk_store(struct zs_check *check, struct zs_error *err);
 /* What is in the folder of a group and no node. */
 enum zs_status zs_walk_group(struct zs_check *check, const struct zs_node *group, struct zs_error *err);
-/* Compiles the array's codecs and finds its objects. Clear it in any case; without codecs nothing of it can be
- * checked. */
+/* Opens the array and finds its objects. Clear it in any case. */
 enum zs_status zs_checked_array_open(struct zs_check *check, const struct zs_node *node,
                                      struct zs_checked_array *array, struct zs_error *err);
 void zs_checked_array_clear(struct zs_checked_array *array);
@@ -78,4 +77,4 @@ void zs_checked_array_clear(struct zs_checked_array *array);
 /* ---- chunks.c ---- */
 
 /* Reads and decodes every stored object of an array. */
-enum zs_status zs_check_objects(struct zs_check *check, const struct zs_checked_array *array, struct zs_error *err);
+enum zs_status zs_check_objects(struct zs_checked_array *array, struct zs_error *err);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
+#include "array/array_private.h"
 #include "validate/validate_private.h"
 
 static bool is_sidecar(const char *name)
@@ -123,10 +123,10 @@ static enum zs_status take_object(struct zs_check *check, struct zs_checked_arra
         return ZS_OK;
     }
     for (int d = 0; d < meta->ndim; d++)
-        if (index[d] >= array->grid.count[0][d])
+        if (index[d] >= array->array->grid.count[0][d])
             return ZS_OK; /* of the grid, but beyond the array: never read */
     ZS_TRY_GROW(array->objects, array->object_count, &array->object_capacity, err);
-    array->objects[array->object_count++] = zs_grid_number(&array->grid, 0, index);
+    array->objects[array->object_count++] = zs_grid_number(&array->array->grid, 0, index);
     return ZS_OK;
 }
 
@@ -167,15 +167,13 @@ enum zs_status zs_checked_array_open(struct zs_check *check, const struct zs_nod
 {
     /* of the draft only nodes are listed */
     const bool is_listed = check->is_listed && !zs_hierarchy_is_draft(check->hierarchy);
-    *array = (struct zs_checked_array){.node = node, .is_listed = is_listed};
-    enum zs_status status = zs_chain_compile(node->array, &array->chain, err);
-    if (status == ZS_OK)
-        status = zs_grid_init(&array->grid, node->array, &array->chain, err);
-    if (status != ZS_OK) {
-        zs_chain_clear(&array->chain);
+    *array = (struct zs_checked_array){.check = check, .node = node, .is_listed = is_listed};
+    const struct zs_array_options options = {.max_chunk_bytes = check->memory};
+    const enum zs_status status = zs_array_open_node(check->hierarchy, node, &options, &array->array, err);
+    if (status != ZS_OK)
         return zs_report_failure(check, node->key, status, err);
-    }
-    (void)zs_product_u64(array->grid.count[0], node->array->ndim, &array->grid_count); /* it fits: zs_grid_init() */
+    const uint64_t *grid = array->array->grid.count[0];
+    (void)zs_product_u64(grid, node->array->ndim, &array->grid_count); /* it fits: zs_grid_init() */
     if (!is_listed || check->options->metadata_only)
         return ZS_OK;
     const size_t n = strlen(node->path);
@@ -184,6 +182,6 @@ enum zs_status zs_checked_array_open(struct zs_check *check, const struct zs_nod
 
 void zs_checked_array_clear(struct zs_checked_array *array)
 {
-    zs_chain_clear(&array->chain);
+    zs_array_close(array->array);
     free(array->objects);
 }

@@ -1,7 +1,10 @@
-/* All chunk grids: for each dimension one length, or a list of lengths. As zarr-python 3.4 does, a "regular" grid is
- * read with lists, too, and with 0 for the chunks of an empty dimension: writers made such. */
+/* All chunk grids, and the keys of chunks. A grid has for each dimension one length, or a list of lengths. As
+ * zarr-python 3.4 does, a "regular" grid is read with lists, too, and with 0 for the chunks of an empty dimension:
+ * writers made such. */
 #include "zarr/node.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,7 +199,7 @@ static enum zs_status parse_configuration(const struct grid *grid, const zs_json
     return ZS_OK;
 }
 
-/* Lists of "rectilinear" may lie elsewhere. */
+/* Other kinds of "rectilinear" keep the lengths outside the document. */
 static enum zs_status check_kind(const zs_json *configuration, struct zs_error *err)
 {
     const zs_json *kind = zs_json_get(configuration, "kind");
@@ -230,4 +233,64 @@ zs_json *zs_chunk_grid_document(const uint64_t *chunk_shape, int ndim)
         return grid;
     zs_json_free(grid);
     return NULL;
+}
+
+/* ---- Keys ---- */
+
+/* Decimal digits of the largest uint64_t, and a separator. */
+#define INDEX_LENGTH 21
+
+char *zs_chunk_key(const struct zs_array_meta *meta, const char *array_path, const uint64_t *index)
+{
+    const char *above = meta->key_is_draft ? "data/root/" : "";
+    const size_t capacity = strlen(above) + strlen(array_path) + 4 + INDEX_LENGTH * (size_t)meta->ndim;
+    char *key = malloc(capacity);
+    if (key == NULL)
+        return NULL;
+    char *p = key + snprintf(key, capacity, "%s%s", above, array_path);
+    if (array_path[0] != '\0')
+        *p++ = '/';
+    if (!meta->key_is_v2)
+        *p++ = 'c';
+    if (meta->ndim == 0 && (meta->key_is_v2 || meta->key_is_draft))
+        *p++ = '0';
+    for (int i = 0; i < meta->ndim; i++) {
+        if (i > 0 || !(meta->key_is_v2 || meta->key_is_draft))
+            *p++ = meta->key_separator;
+        p += snprintf(p, capacity - (size_t)(p - key), "%" PRIu64, index[i]);
+    }
+    *p = '\0';
+    return key;
+}
+
+/* Reads the decimal number that `text` begins with, as it is written in a key: no sign, no zeros in front. Returns what
+ * follows; NULL when there is none. */
+static const char *parse_index(const char *text, uint64_t *index)
+{
+    if (text[0] < '0' || text[0] > '9' || (text[0] == '0' && text[1] >= '0' && text[1] <= '9'))
+        return NULL;
+    char *end;
+    errno = 0;
+    const unsigned long long value = strtoull(text, &end, 10);
+    if (errno != 0)
+        return NULL;
+    *index = value;
+    return end;
+}
+
+bool zs_chunk_key_parse(const struct zs_array_meta *meta, const char *key, uint64_t *index)
+{
+    const char *p = key;
+    if (!meta->key_is_v2 && *p++ != 'c')
+        return false;
+    if (meta->ndim == 0)
+        return strcmp(p, meta->key_is_v2 ? "0" : "") == 0;
+    for (int i = 0; i < meta->ndim; i++) {
+        if ((i > 0 || !meta->key_is_v2) && *p++ != meta->key_separator)
+            return false;
+        p = parse_index(p, &index[i]);
+        if (p == NULL)
+            return false;
+    }
+    return *p == '\0';
 }

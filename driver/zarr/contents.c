@@ -14,9 +14,9 @@
 #define LISTING_THREADS 16
 #define DOCUMENT "zarr.json"
 
-/* The array of a directory, which decides which files in the directory belong to the store. */
+/* The array whose chunks a directory may hold. */
 struct owner {
-    const char *array;                /* path of the array whose chunks the directory holds; NULL: of none */
+    const char *array;                /* its path; NULL: there is none */
     const struct zs_array_meta *meta; /* NULL: the document is missing, or cannot be read */
     bool has_document;
 };
@@ -24,11 +24,10 @@ struct owner {
 /* A directory that is searched. */
 struct directory {
     char *key;
-    int depth;
-    struct owner owner; /* of the directory above; once it was read, of this one */
-    char **names;       /* NULL: it is gone */
-    struct zs_node *node;
+    struct owner owner;   /* as seen from the directory above; once it was read, of this one */
+    char **names;         /* NULL: it is gone */
     bool has_document;
+    struct zs_node *node; /* of the document; NULL: that is none of a node */
 };
 
 struct search {
@@ -38,66 +37,78 @@ struct search {
     size_t count, capacity, first; /* of those that are not read yet */
 };
 
-static enum zs_status add_foreign(struct zs_contents *contents, const char *key, struct zs_error *err)
-{
-    if (contents->foreign_count++ == 0 && (contents->foreign = zs_strdup(key)) == NULL)
-        return zs_fail_memory(err);
-    return ZS_OK;
-}
-
 /* ---- Names ---- */
 
-static bool is_number(const char *text, size_t n)
-{
-    return n > 0 && strspn(text, "0123456789") >= n;
-}
-
-/* Whether `key`, relative to the array, names a chunk, or with `is_directory` a directory that may hold chunks. */
-static bool is_chunk_key(const struct owner *owner, const char *key, size_t n, bool is_directory)
+/* Whether a key, relative to its array, is that of a chunk, or with is_directory of a directory that may hold chunks:
+ * numbers behind a "c", with one separator of the two: an array that replaces another takes the other one, and old
+ * chunks may be left. By the encoding "v2" numbers alone, with its separator. */
+static bool is_chunk_key(const struct owner *owner, const char *key, bool is_directory)
 {
     const struct zs_array_meta *meta = owner->meta;
-    const bool is_prefixed = n > 0 && key[0] == 'c';
-    if (is_prefixed ? meta != NULL && meta->key_is_v2 : !owner->has_document || (meta != NULL && !meta->key_is_v2))
-        return false;
+    const bool is_v2 = meta != NULL ? meta->key_is_v2 : owner->has_document && key[0] != 'c';
+    const char *p = key;
+    char separator = meta != NULL && is_v2 ? meta->key_separator : '\0';
     int numbers = 0;
-    size_t i = is_prefixed ? 1 : 0;
-    /* Either separator behind "c": an array that replaces another takes the other one, and old chunks may be left. */
-    const char separator = is_prefixed && n > 1 && key[1] == '.' ? '.' : '/';
-    const bool is_dotted = is_prefixed ? separator == '.' : meta != NULL && meta->key_separator == '.';
-    if (is_prefixed && i < n && key[i++] != separator)
+    if (!is_v2 && *p++ != 'c')
         return false;
-    while (i < n) {
-        const size_t length = strcspn(key + i, meta == NULL ? "./" : is_dotted ? "." : "/");
-        const size_t end = i + length < n ? i + length : n;
-        if (!is_number(key + i, end - i))
+    while (*p != '\0') {
+        if (p > key && (separator != '\0' ? *p != separator : *p != '.' && *p != '/'))
             return false;
+        if (p > key)
+            separator = *p++;
+        const size_t digits = strspn(p, "0123456789");
+        if (digits == 0)
+            return false;
+        p += digits;
         numbers++;
-        i = end + 1;
     }
     if (is_directory)
         return meta == NULL || numbers < meta->ndim;
     if (meta == NULL)
         return numbers > 0 || owner->has_document;
-    return numbers == meta->ndim || (meta->ndim == 0 && meta->key_is_v2 && numbers == 1);
+    return numbers == (meta->ndim == 0 && meta->key_is_v2 ? 1 : meta->ndim);
 }
 
-/* Whether a file belongs to the store. `key` is relative to the root. */
-static bool is_own(const struct owner *owner, const char *key)
+/* A key in a directory relative to the array of that. */
+static const char *below_array(const struct owner *owner, const char *key)
 {
-    const char *name = zs_path_name(key);
-    if (zs_is_temporary_name(name) || strcmp(name, ZS_MARK_NAME) == 0) /* of a former version, below the root */
-        return true;
+    return owner->array[0] != '\0' ? key + strlen(owner->array) + 1 : key;
+}
+
+/* Whether a file in a directory belongs to the store. */
+static bool is_own(const struct directory *d, const char *name, const char *key)
+{
     if (strcmp(name, DOCUMENT) == 0)
-        return owner->has_document;
-    if (strcmp(name, "zarr.json.aux.xml") == 0 || strcmp(name, "zarr.json.ovr") == 0)
-        return true;
-    if (owner->array == NULL)
-        return false;
-    const size_t above = strlen(owner->array) + (owner->array[0] != '\0' ? 1 : 0);
-    return is_chunk_key(owner, key + above, strlen(key + above), false);
+        return d->node != NULL;
+    return zs_is_temporary_name(name) || strcmp(name, DOCUMENT ".aux.xml") == 0 ||
+           strcmp(name, DOCUMENT ".ovr") == 0 ||
+           (d->owner.array != NULL && is_chunk_key(&d->owner, below_array(&d->owner, key), false));
 }
 
 /* ---- The walk ---- */
+
+/* Takes over the key of a file or a link; NULL: without memory. */
+static enum zs_status take(struct zs_contents *contents, char *key, bool is_own, struct zs_error *err)
+{
+    if (key == NULL || is_own)
+        return zs_names_add(&contents->own, key, err);
+    if (contents->foreign_count++ == 0)
+        contents->foreign = key;
+    else
+        free(key);
+    return ZS_OK;
+}
+
+static enum zs_status take_file(const struct search *search, const struct directory *d, const char *name,
+                                struct zs_error *err)
+{
+    if (d->key[0] == '\0' && strcmp(name, ZS_MARK_NAME) == 0) {
+        search->contents->is_marked = true;
+        return ZS_OK;
+    }
+    char *key = zs_path_join(d->key, name);
+    return take(search->contents, key, key != NULL && is_own(d, name, key), err);
+}
 
 /* Reads the document in a directory. A file that is not JSON, or not a Zarr v3 node, does not belong to the store. */
 static enum zs_status load(const struct search *search, const char *path, struct zs_node **node, struct zs_error *err)
@@ -108,11 +119,10 @@ static enum zs_status load(const struct search *search, const char *path, struct
 }
 
 /* Takes over the key. */
-static enum zs_status add_directory(struct search *search, char *key, struct owner owner, int depth,
-                                    struct zs_error *err)
+static enum zs_status add_directory(struct search *search, char *key, struct owner owner, struct zs_error *err)
 {
     enum zs_status status = key != NULL ? ZS_OK : zs_fail_memory(err);
-    if (depth > MAX_DEPTH)
+    if (key != NULL && zs_path_depth(key) > MAX_DEPTH)
         status = zs_fail(err, ZS_UNSUPPORTED, "%s/%s: expected at most %d directories above each other",
                          search->store->root, key, MAX_DEPTH);
     struct directory *grown =
@@ -122,24 +132,8 @@ static enum zs_status add_directory(struct search *search, char *key, struct own
         return status != ZS_OK ? status : zs_fail_memory(err);
     }
     search->list = grown;
-    grown[search->count++] = (struct directory){.key = key, .owner = owner, .depth = depth};
+    grown[search->count++] = (struct directory){.key = key, .owner = owner};
     return ZS_OK;
-}
-
-static enum zs_status take_file(const struct search *search, const struct directory *d, const char *name,
-                                struct zs_error *err)
-{
-    char *key = zs_path_join(d->key, name);
-    if (key != NULL && strcmp(key, ZS_MARK_NAME) == 0) {
-        search->contents->is_marked = true;
-        free(key);
-        return ZS_OK;
-    }
-    if (key == NULL || is_own(&d->owner, key))
-        return zs_names_add(&search->contents->own, key, err);
-    const enum zs_status status = add_foreign(search->contents, key, err);
-    free(key);
-    return status;
 }
 
 /* Takes a directory, for the search to go on in, or a link, which is not followed. */
@@ -147,23 +141,20 @@ static enum zs_status take_directory(struct search *search, const struct directo
                                      struct zs_error *err)
 {
     char *key = zs_format("%s%s%.*s", d->key, d->key[0] != '\0' ? "/" : "", (int)zs_prefix_length(name), name);
-    const struct owner owner = d->owner;
-    const size_t skip = owner.array != NULL && owner.array[0] != '\0' ? strlen(owner.array) + 1 : 0;
     ZS_TRY_MEMORY(key, err);
-    const bool is_for_chunks = owner.array != NULL && is_chunk_key(&owner, key + skip, strlen(key + skip), true);
+    const struct owner *owner = &d->owner;
+    const bool is_for_chunks = owner->array != NULL && is_chunk_key(owner, below_array(owner, key), true);
     enum zs_link link;
     struct zs_node *node = NULL;
     enum zs_status status = zs_store_is_link(search->store, key, &link, err);
     if (status == ZS_OK && link == ZS_LINK_NONE)
-        return add_directory(search, key, is_for_chunks ? owner : (struct owner){0}, d->depth + 1, err);
+        return add_directory(search, key, is_for_chunks ? *owner : (struct owner){0}, err);
     if (status == ZS_OK)
         status = load(search, key, &node, err);
-    const bool is_own = is_for_chunks || node != NULL;
+    const bool is_own_link = is_for_chunks || node != NULL;
     zs_node_free(node);
-    if (status == ZS_OK && is_own)
-        return zs_names_add(&search->contents->own, key, err);
     if (status == ZS_OK)
-        status = add_foreign(search->contents, key, err);
+        return take(search->contents, key, is_own_link, err);
     free(key);
     return status;
 }
@@ -173,27 +164,17 @@ static enum zs_status read_directory(void *ctx, size_t item, struct zs_error *er
 {
     const struct search *search = ctx;
     struct directory *d = &search->list[search->first + item];
-    bool has_chunks = false;
-    (void)zs_store_wait_commits(search->store, NULL); /* what failed is removed, too */
-    const enum zs_status status =
-        search->store->ops->list(search->store, d->key, &d->names, err); /* temporary files too */
+    const enum zs_status status = /* all names, also those that no key can have */
+        search->store->ops->list(search->store, d->key, &d->names, err);
     if (status != ZS_OK)
         return status == ZS_NOT_FOUND ? ZS_OK : status;
-    for (char **name = d->names; *name != NULL; name++) {
-        d->has_document |= strcmp(*name, DOCUMENT) == 0;
-        has_chunks |= strcmp(*name, "c/") == 0;
-    }
+    d->has_document = zs_is_one_of(DOCUMENT, (const char *const *)d->names);
     if (d->has_document)
         ZS_TRY(load(search, d->key, &d->node, err));
-    /* Without documents, an array called c looks like the chunks of an array above it. */
-    if (has_chunks && !d->owner.has_document)
-        d->owner = (struct owner){0};
     if (d->node != NULL)
         d->owner = (struct owner){d->node->type == ZS_NODE_ARRAY ? d->key : NULL, d->node->array, true};
-    else if (d->owner.array == NULL)
-        d->owner = (struct owner){d->key, NULL, false};
-    else if (d->has_document) /* one that is no node */
-        d->owner.has_document = false;
+    else if (d->owner.array == NULL) /* perhaps of an array whose document is missing */
+        d->owner.array = d->key;
     return ZS_OK;
 }
 
@@ -209,15 +190,16 @@ static enum zs_status take_all(struct search *search, size_t i, struct zs_error 
         ZS_TRY(zs_prefix_length(*name) > 0 ? take_directory(search, &d, *name, err)
                                            : take_file(search, &d, *name, err));
     }
-    return d.depth > 0 ? zs_names_add(&search->contents->directories, zs_strdup(d.key), err) : ZS_OK;
+    return d.key[0] != '\0' ? zs_names_add(&search->contents->directories, zs_strdup(d.key), err) : ZS_OK;
 }
 
-/* Searches what is at and below a path. `depth`: 0 for the root, which is no directory that may go. */
-static enum zs_status find(struct zs_store *store, const char *path, int depth, struct zs_contents *contents,
+/* Searches what is at and below a path. The root is no directory that may go. */
+static enum zs_status find(struct zs_store *store, const char *path, struct zs_contents *contents,
                            struct zs_error *err)
 {
     struct search search = {.store = store, .contents = contents};
-    enum zs_status status = add_directory(&search, zs_strdup(path), (struct owner){0}, depth, err);
+    (void)zs_store_wait_commits(store, NULL); /* what failed is removed, too */
+    enum zs_status status = add_directory(&search, zs_strdup(path), (struct owner){0}, err);
     const int threads = store->is_remote ? LISTING_THREADS : 1; /* each listing there is a request */
     while (status == ZS_OK && search.first < search.count) {
         const size_t end = search.count;
@@ -237,7 +219,7 @@ static enum zs_status find(struct zs_store *store, const char *path, int depth, 
 enum zs_status zs_contents_find(struct zs_store *store, struct zs_contents *contents, struct zs_error *err)
 {
     *contents = (struct zs_contents){0};
-    return find(store, "", 0, contents, err);
+    return find(store, "", contents, err);
 }
 
 enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_contents *contents, struct zs_error *err)
@@ -257,7 +239,7 @@ static enum zs_status find_below(struct zs_store *store, const char *path, struc
     ZS_TRY(zs_store_is_link(store, path, &link, err));
     if (link != ZS_LINK_NONE) /* its target, even a document, does not belong to this store */
         return zs_names_add(&contents->own, zs_strdup(path), err);
-    return find(store, path, 1, contents, err);
+    return find(store, path, contents, err);
 }
 
 enum zs_status zs_contents_remove_left(struct zs_store *store, const char *path, struct zs_error *err)

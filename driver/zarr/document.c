@@ -367,19 +367,13 @@ static int by_group(const void *a, const void *b)
     return s != t ? (s ? -1 : 1) : strcmp(x->name, y->name);
 }
 
-static int by_name(const void *a, const void *b)
-{
-    const struct zs_listed *x = a, *y = b;
-    const int order = strcmp(x->name, y->name);
-    return order != 0 ? order : x->is_listed - y->is_listed; /* what is listed comes after what takes its place */
-}
-
-static bool is_removed(const char *name, const struct zs_listed *list, size_t count)
+/* Finds the document that is put at a path, or the removal at or above it; NULL: there is neither. */
+static const struct zs_listed *find_put(const struct zs_listed *list, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++)
-        if (list[i].document == NULL && zs_path_is_within(name, list[i].name))
-            return true;
-    return false;
+        if (list[i].document != NULL ? strcmp(name, list[i].name) == 0 : zs_path_is_within(name, list[i].name))
+            return &list[i];
+    return NULL;
 }
 
 /* Whether two documents are the same but for consolidated metadata; false without memory. */
@@ -392,32 +386,6 @@ static bool is_same(const zs_json *a, const zs_json *b)
     zs_json_free(x);
     zs_json_free(y);
     return is;
-}
-
-/* Gathers in `all` what is to be listed, sorted by name, and returns how many these are. */
-static size_t gather(const zs_json *metadata, const struct zs_listed *list, size_t count, struct zs_listed *all,
-                     bool *is_changed)
-{
-    size_t n = 0, kept = 0;
-    for (const zs_json *m = zs_json_first(metadata); m != NULL; m = zs_json_next(m))
-        if (!is_removed(zs_json_name(m), list, count))
-            all[n++] = (struct zs_listed){zs_json_name(m), m, true};
-        else
-            *is_changed = true;
-    for (size_t i = 0; i < count; i++)
-        if (list[i].document != NULL)
-            all[n++] = list[i];
-    if (n > 1)
-        qsort(all, n, sizeof *all, by_name);
-    for (size_t i = 0; i < n; kept++) {
-        const struct zs_listed last = all[i++], *before = i < n && strcmp(last.name, all[i].name) == 0 ? &all[i] : NULL;
-        if (!last.is_listed)
-            *is_changed = *is_changed || before == NULL || !is_same(last.document, before->document);
-        while (i < n && strcmp(last.name, all[i].name) == 0)
-            i++;
-        all[kept] = last;
-    }
-    return kept;
 }
 
 /* Adds documents (taken over) as the consolidated metadata of a group; false without memory. */
@@ -454,8 +422,22 @@ enum zs_status zs_document_consolidate(zs_json *group, const struct zs_listed *l
     zs_json *consolidated = zs_json_get_mutable(group, "consolidated_metadata");
     const zs_json *metadata = zs_document_listing(group);
     struct zs_listed *all = zs_calloc(zs_json_size(metadata) + count + 1, sizeof *all);
-    bool changes = false, ok = all != NULL;
-    const size_t n = ok ? gather(metadata, list, count, all, &changes) : 0;
+    bool changes = false, ok = true;
+    size_t n = 0, present = 0;
+    ZS_TRY_MEMORY(all, err);
+    for (size_t i = 0; i < count; i++)
+        if (list[i].document != NULL)
+            all[n++] = list[i];
+    const size_t put = n;
+    for (const zs_json *m = zs_json_first(metadata); m != NULL; m = zs_json_next(m)) {
+        const struct zs_listed *other = find_put(list, count, zs_json_name(m));
+        if (other == NULL)
+            all[n++] = (struct zs_listed){zs_json_name(m), m};
+        else
+            changes = changes || other->document == NULL || !is_same(other->document, m);
+        present += other != NULL && other->document != NULL;
+    }
+    changes = changes || present < put;
     if (changes && n == 0) {
         zs_json_remove(group, "consolidated_metadata");
     } else if (changes) {

@@ -105,7 +105,6 @@ enum zs_status zs_document_put_text(struct zs_store *store, const char *path, co
 struct zs_listed {
     const char *name; /* path below the group */
     const zs_json *document;
-    bool is_listed; /* of the function below: it was there before */
 };
 
 /* Puts documents, each of another name, into the inline consolidated metadata of a group, which gets some where it has

@@ -1,22 +1,24 @@
-/* Stores of the draft, shown by a store of their own, which reads theirs: its documents are translations, put together
- * as text, and its keys of chunks are those of the final specification. Sources: the draft's text of 2022, and its two
- * writers, GDAL 3.6 and zarr-python 2.18. */
-#include "zarr/draft.h"
-
-#include <inttypes.h>
-#include <stdarg.h>
+/* Reads nodes of stores of the draft of Zarr v3 that GDAL 3.4 to 3.7, and zarr-python 2.13 to 2.18 with
+ * ZARR_V3_EXPERIMENTAL_API=1, wrote from 2021 to 2024, before there was a codec for sharding:
+ *
+ *   zarr.json                       zarr_format is a URL
+ *   meta/root/g.group.json          a group: attributes; often left out
+ *   meta/root/g/a.array.json        an array; where the root is an array, meta/root.array.json
+ *   data/root/g/a/c0/3              its chunks, or its shards
+ *
+ * A document becomes one of the final specification, the only one in the rest of the driver: the storage transformer
+ * of sharding becomes sharding_indexed, the memory layout F a transpose, the compressor a codec. Only keys of chunks
+ * stay (chunk_grid.c). Arrays with filters of numcodecs cannot be opened. Sources: the draft's text of 2022, and its
+ * two writers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "zarr/document.h"
+#include "zarr/hierarchy_private.h"
 
-#define META "meta/root"
-#define DATA "data/root"
 #define SHARDING "/storage_transformers/sharding/"
-/* Longest piece of a translation that is put at once. */
-#define MAX_PIECE 256
 
 static const char array_kind[] = ".array.json", group_kind[] = ".group.json";
 
@@ -50,125 +52,86 @@ static enum zs_status check_entry(const zs_json *entry, struct zs_error *err)
     return check_extensions(entry, err);
 }
 
-/* ---- Translations of arrays ---- */
+enum zs_status zs_draft_open(struct zs_store *store, const zs_json *entry, struct zs_error *err)
+{
+    const enum zs_status status = check_entry(entry, err);
+    if (status != ZS_OK)
+        return zs_fail_in(err, status, "%s/zarr.json", store->root);
+    store->read_only = "is a store of the 2022 draft of Zarr v3, which is only read";
+    return ZS_OK;
+}
 
+/* ---- Members of an array ---- */
+
+/* An array, as one that is to be created has it. */
 struct translation {
     const zs_json *draft;
-    struct zs_buffer text;
-    bool no_memory;
-    int ndim;
-    bool is_big; /* elements are stored as big-endian */
+    struct zs_array_spec spec;
+    uint64_t shard[ZS_MAX_NDIM];
     bool is_sharded;
-    uint64_t chunk[ZS_MAX_NDIM], shard[ZS_MAX_NDIM];
+    zs_json *data_type; /* owned */
 };
 
-static void put(struct translation *t, const char *format, ...) ZS_PRINTF(2, 3);
-static void put(struct translation *t, const char *format, ...)
+/* Prints the data_type of a type of numpy: "|b1", "<i2", "<M8[10us]"; "" for one that there is not. Times are counts
+ * of a unit. */
+static void print_type(const char *type, char *text, size_t size)
 {
-    char piece[MAX_PIECE];
-    va_list args;
-    va_start(args, format);
-    (void)vsnprintf(piece, sizeof piece, format, args);
-    va_end(args);
-    t->no_memory = t->no_memory || zs_buffer_append(&t->text, piece, strlen(piece), NULL) != ZS_OK;
-}
-
-/* Puts what comes before a value, and the value; nothing where there is none. */
-static void put_value(struct translation *t, const char *before, const zs_json *value)
-{
-    if (value == NULL)
-        return;
-    char *text = zs_json_print(value);
-    put(t, "%s", before);
-    t->no_memory = t->no_memory || text == NULL || zs_buffer_append(&t->text, text, strlen(text), NULL) != ZS_OK;
-    free(text);
-}
-
-static void put_sizes(struct translation *t, const uint64_t *sizes)
-{
-    for (int d = 0; d < t->ndim; d++)
-        put(t, "%c%" PRIu64, d > 0 ? ',' : '[', sizes[d]);
-    put(t, "%s", t->ndim > 0 ? "]" : "[]");
-}
-
-/* ---- Data types: numpy's, "<i2" ---- */
-
-/* The specification's name of a type of numbers, NULL for other types, and the byte order of those that have one. */
-static const char *number_name(const char *type, bool *is_big)
-{
-    static const char *const numbers[][2] = {
-        {"b1", "bool"},    {"i1", "int8"},    {"u1", "uint8"},   {"i2", "int16"},     {"u2", "uint16"},
-        {"i4", "int32"},   {"u4", "uint32"},  {"i8", "int64"},   {"u8", "uint64"},    {"f2", "float16"},
-        {"f4", "float32"}, {"f8", "float64"}, {"c8", "complex64"}, {"c16", "complex128"}};
+    static const char *const numbers[] = {"iint", "uuint", "ffloat", "ccomplex"};
     const bool is_ordered = type[0] == '<' || type[0] == '>';
     const char *code = type + (is_ordered || type[0] == '|');
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        if (strcmp(code, numbers[i][0]) == 0 && (is_ordered || strcmp(code + 1, "1") == 0)) {
-            *is_big = type[0] == '>';
-            return numbers[i][1];
-        }
-    return NULL;
-}
-
-/* Puts the data type; false when there is none such here. Other types than numbers: "r16", bytes of no meaning;
- * "<M8[10us]", "<m8[s]", counts of a unit; "<U12", text of so many code points. */
-static bool put_type(struct translation *t, const char *type)
-{
     char unit[16] = "generic", end, rest;
-    unsigned scale = 1;
-    const char *name = number_name(type, &t->is_big);
-    if (name == NULL && (strcmp(type, "bool") == 0 || (type[0] == 'r' && strspn(type + 1, "0123456789") > 0)))
-        name = type;
-    if (name != NULL) {
-        put(t, ",\"data_type\":\"%.20s\"", name);
-        return true;
-    }
-    if (type[0] != '<' && type[0] != '>')
-        return false;
-    t->is_big = type[0] == '>';
-    if (type[1] == 'U' && type[2] >= '0' && type[2] <= '9' && sscanf(type + 2, "%8u%c", &scale, &rest) == 1) {
-        put(t, ",\"data_type\":{\"name\":\"fixed_length_utf32\",\"configuration\":{\"length_bytes\":%u}}", 4 * scale);
-        return true;
-    }
-    if ((type[1] != 'M' && type[1] != 'm') || type[2] != '8')
-        return false;
-    if (type[3] != '\0' && (sscanf(type + 3, "[%15[A-Za-z]%c%c", unit, &end, &rest) != 2 || end != ']') &&
-        (sscanf(type + 3, "[%9u%15[A-Za-z]%c%c", &scale, unit, &end, &rest) != 3 || end != ']'))
-        return false;
-    put(t, ",\"data_type\":{\"name\":\"numpy.%s64\",\"configuration\":{\"unit\":\"%s\",\"scale_factor\":%u}}",
-        type[1] == 'M' ? "datetime" : "timedelta", unit, scale);
-    return true;
+    unsigned n = 0;
+    text[0] = '\0';
+    if (strcmp(code, "b1") == 0 || strcmp(type, "bool") == 0)
+        (void)snprintf(text, size, "\"bool\"");
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (code[0] == numbers[i][0] && code[1] > '0' && code[1] <= '9' &&
+            sscanf(code + 1, "%2u%c", &n, &rest) == 1 && (is_ordered || n == 1))
+            (void)snprintf(text, size, "\"%s%u\"", numbers[i] + 1, 8 * n);
+    n = 1;
+    if (is_ordered && (strncmp(code, "M8", 2) == 0 || strncmp(code, "m8", 2) == 0) &&
+        (code[2] == '\0' || (sscanf(code + 2, "[%15[A-Za-z]%c%c", unit, &end, &rest) == 2 && end == ']') ||
+         (sscanf(code + 2, "[%9u%15[A-Za-z]%c%c", &n, unit, &end, &rest) == 3 && end == ']')))
+        (void)snprintf(text, size,
+                       "{\"name\":\"numpy.%s64\",\"configuration\":{\"unit\":\"%s\",\"scale_factor\":%u}}",
+                       code[0] == 'M' ? "datetime" : "timedelta", unit, n);
 }
 
-/* A string, or an extension with its own type and a fallback. */
+/* A string, or an extension with its own type. */
 static enum zs_status translate_type(struct translation *t, struct zs_error *err)
 {
     const zs_json *given = zs_json_get(t->draft, "data_type");
+    const char *type = zs_json_is_object(given) ? zs_json_text(given, "type", "")
+                                                : zs_json_text(t->draft, "data_type", "");
+    char text[128];
     if (given == NULL)
         return zs_fail(err, ZS_INVALID, "data_type is missing");
-    const char *name = zs_json_is_object(given) ? zs_json_text(given, "type", "")
-                                                : zs_json_text(t->draft, "data_type", "");
-    if (put_type(t, name) || put_type(t, zs_json_text(given, "fallback", "")))
-        return ZS_OK;
-    return zs_fail_found(err, ZS_UNSUPPORTED, given, "data_type: expected one that is supported");
+    print_type(type, text, sizeof text);
+    t->spec.encoding.is_big_endian = type[0] == '>';
+    if (zs_json_parse(text, strlen(text), &t->data_type, NULL) != ZS_OK ||
+        zs_dtype_parse(t->data_type, &t->spec.dtype, NULL) != ZS_OK)
+        return zs_fail_found(err, ZS_UNSUPPORTED, given, "data_type: expected one that is supported");
+    return ZS_OK;
 }
 
-/* ---- Chunks and shards ---- */
-
-static enum zs_status read_sizes(const zs_json *list, const char *name, int n, uint64_t *sizes, struct zs_error *err)
+static enum zs_status read_sizes(const zs_json *list, const char *name, int n, bool may_be_zero, uint64_t *sizes,
+                                 struct zs_error *err)
 {
     bool is_good = zs_json_is_array(list) && zs_json_size(list) == (size_t)n;
     for (int i = 0; i < n && is_good; i++)
-        is_good = zs_json_uint64(zs_json_at(list, (size_t)i), &sizes[i]) && sizes[i] > 0;
-    return is_good ? ZS_OK : zs_fail_found(err, ZS_INVALID, list, "%s: expected a list of %d positive sizes", name, n);
+        is_good = zs_json_uint64(zs_json_at(list, (size_t)i), &sizes[i]) && (sizes[i] > 0 || may_be_zero);
+    return is_good ? ZS_OK
+                   : zs_fail_found(err, ZS_INVALID, list, "%s: expected a list of %d %ssizes", name, n,
+                                   may_be_zero ? "" : "positive ");
 }
 
 /* Reads the sharding storage transformer; there is no other one. */
-static enum zs_status read_transformers(struct translation *t, struct zs_error *err)
+static enum zs_status translate_transformers(struct translation *t, struct zs_error *err)
 {
     static const char *const known[] = {"chunks_per_shard", NULL};
     const zs_json *list = zs_json_get(t->draft, "storage_transformers"), *first = zs_json_first(list);
     const zs_json *configuration = zs_json_get(first, "configuration");
+    const int ndim = t->spec.ndim;
     if (first == NULL)
         return ZS_OK;
     const char *name = zs_json_text(first, "extension", "(no string)"), *type = zs_json_text(first, "type", "");
@@ -182,10 +145,10 @@ static enum zs_status read_transformers(struct translation *t, struct zs_error *
         return zs_fail_in(err, status, "storage transformer \"%.100s\"", name);
     const zs_json *per_shard = zs_json_get(configuration, "chunks_per_shard");
     t->is_sharded = true;
-    if (t->ndim > 0 || zs_json_size(per_shard) != 1) /* zarr-python writes [1] where there are no dimensions */
-        ZS_TRY(read_sizes(per_shard, "storage_transformers: chunks_per_shard", t->ndim, t->shard, err));
-    for (int d = 0; d < t->ndim; d++)
-        if (!zs_mul_u64(t->shard[d], t->chunk[d], &t->shard[d]))
+    if (ndim > 0 || zs_json_size(per_shard) != 1) /* zarr-python writes [1] where there are no dimensions */
+        ZS_TRY(read_sizes(per_shard, "storage_transformers: chunks_per_shard", ndim, false, t->shard, err));
+    for (int d = 0; d < ndim; d++)
+        if (!zs_mul_u64(t->shard[d], t->spec.chunk_shape[d], &t->shard[d]))
             return zs_fail(err, ZS_INVALID,
                            "storage_transformers: chunks_per_shard[%d]: the size of a shard does not fit 64 bits", d);
     return ZS_OK;
@@ -195,274 +158,170 @@ static enum zs_status translate_grid(struct translation *t, struct zs_error *err
 {
     static const char *const known[] = {"type", "chunk_shape", "separator", NULL};
     const zs_json *grid = zs_json_get(t->draft, "chunk_grid"), *shape = zs_json_get(t->draft, "shape");
-    if (!zs_json_is_array(shape))
-        return zs_fail_found(err, ZS_INVALID, shape, "shape: expected an array of sizes");
-    if (zs_json_size(shape) > ZS_MAX_NDIM)
-        return zs_fail(err, ZS_UNSUPPORTED, "shape: expected at most %d dimensions, found %zu", ZS_MAX_NDIM,
-                       zs_json_size(shape));
-    t->ndim = (int)zs_json_size(shape);
+    struct zs_array_spec *spec = &t->spec;
+    if (!zs_json_is_array(shape) || zs_json_size(shape) > ZS_MAX_NDIM)
+        return zs_fail_found(err, ZS_UNSUPPORTED, shape, "shape: expected an array of at most %d sizes", ZS_MAX_NDIM);
+    spec->ndim = (int)zs_json_size(shape);
+    ZS_TRY(read_sizes(shape, "shape", spec->ndim, true, spec->shape, err));
     if (!zs_json_equals(zs_json_get(grid, "type"), "regular"))
         return zs_fail(err, ZS_UNSUPPORTED, "chunk_grid \"%.100s\" is not supported",
                        zs_json_text(grid, "type", "(no string)"));
     const enum zs_status status = zs_members_check(grid, known, err);
     if (status != ZS_OK)
         return zs_fail_in(err, status, "chunk_grid");
-    ZS_TRY(read_sizes(zs_json_get(grid, "chunk_shape"), "chunk_grid: chunk_shape", t->ndim, t->chunk, err));
-    ZS_TRY(read_transformers(t, err));
-    put(t, ",\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":");
-    put_sizes(t, t->is_sharded ? t->shard : t->chunk);
-    put(t, "}},\"chunk_key_encoding\":{\"name\":\"default\",\"configuration\":{");
-    const zs_json *separator = zs_json_get(grid, "separator");
-    put_value(t, "\"separator\":", separator != NULL ? separator : zs_json_get(t->draft, "dimension_separator"));
-    put(t, "}}");
-    return ZS_OK;
+    return read_sizes(zs_json_get(grid, "chunk_shape"), "chunk_grid: chunk_shape", spec->ndim, false,
+                      spec->chunk_shape, err);
 }
 
-/* ---- Codecs ---- */
-
-/* The memory order of chunks. */
-static enum zs_status translate_layout(struct translation *t, struct zs_error *err)
+/* Appends "https://purl.org/zarr/spec/codec/gzip/1.0", or the name alone, to the codecs. */
+static enum zs_status translate_compressor(const zs_json *compressor, zs_json *codecs, struct zs_error *err)
 {
-    const zs_json *layout = zs_json_get(t->draft, "chunk_memory_layout");
-    if (layout == NULL || zs_json_equals(layout, "C"))
-        return ZS_OK;
-    if (!zs_json_equals(layout, "F"))
-        return zs_fail_found(err, ZS_UNSUPPORTED, layout, "chunk_memory_layout: expected \"C\" or \"F\"");
-    uint64_t order[ZS_MAX_NDIM];
-    for (int d = 0; d < t->ndim; d++)
-        order[d] = (uint64_t)(t->ndim - 1 - d);
-    put(t, "{\"name\":\"transpose\",\"configuration\":{\"order\":");
-    put_sizes(t, order);
-    put(t, "}},");
-    return ZS_OK;
-}
-
-/* The byte order of elements. zarr-python 2 keeps numcodecs' filters in the attributes: they are not read. */
-static enum zs_status translate_bytes(struct translation *t, struct zs_error *err)
-{
-    const zs_json *filters = zs_json_get(zs_json_get(t->draft, "attributes"), "filters");
-    if (zs_json_size(filters) > 0)
-        return zs_fail(err, ZS_UNSUPPORTED, "filter \"%.100s\" of numcodecs is not supported in the draft",
-                       zs_json_text(zs_json_first(filters), "id", "(no string)"));
-    put(t, "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"%s\"}}", t->is_big ? "big" : "little");
-    return ZS_OK;
-}
-
-/* "https://purl.org/zarr/spec/codec/gzip/1.0", or the name alone. */
-static enum zs_status translate_compressor(struct translation *t, struct zs_error *err)
-{
-    const zs_json *compressor = zs_json_get(t->draft, "compressor");
     if (zs_json_typeof(compressor) == ZS_JSON_NULL)
         return ZS_OK;
     const char *url = zs_json_text(compressor, "codec", ""), *behind = strstr(url, "/codec/");
     const char *name = behind != NULL ? behind + strlen("/codec/") : url;
     const size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_");
-    if (n == 0 || n > MAX_PIECE / 2 || (name[n] != '\0' && name[n] != '/'))
+    if (n == 0 || n > 100 || (name[n] != '\0' && name[n] != '/'))
         return zs_fail(err, ZS_UNSUPPORTED, "compressor \"%.100s\" is not supported", url);
-    put(t, ",{\"name\":\"numcodecs.%.*s\"", (int)n, name);
-    put_value(t, ",\"configuration\":", zs_json_get(compressor, "configuration"));
-    put(t, "}");
-    return ZS_OK;
-}
-
-static enum zs_status translate_codecs(struct translation *t, struct zs_error *err)
-{
-    put(t, ",\"codecs\":[");
-    if (t->is_sharded) {
-        put(t, "{\"name\":\"sharding_indexed\",\"configuration\":{\"index_location\":\"end\",\"index_codecs\":[{"
-               "\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}],\"chunk_shape\":");
-        put_sizes(t, t->chunk);
-        put(t, ",\"codecs\":[");
-    }
-    ZS_TRY(translate_layout(t, err));
-    ZS_TRY(translate_bytes(t, err));
-    ZS_TRY(translate_compressor(t, err));
-    put(t, t->is_sharded ? "]}}]" : "]");
+    char codec[128];
+    const zs_json *configuration = zs_json_get(compressor, "configuration");
+    (void)snprintf(codec, sizeof codec, "numcodecs.%.*s", (int)n, name);
+    zs_json *made = zs_json_add_object(codecs, NULL);
+    if (zs_json_add_string(made, "name", codec) == NULL ||
+        (configuration != NULL && zs_json_add(made, "configuration", zs_json_copy(configuration)) == NULL))
+        return zs_fail_memory(err);
     return ZS_OK;
 }
 
 /* ---- Documents ---- */
 
-/* Unknown members are refused: the draft reserves them. */
-static enum zs_status translate_array(struct translation *t, struct zs_error *err)
+/* Reads what a translation is made of. Refuses unknown members: the draft reserves them. */
+static enum zs_status read_array(struct translation *t, struct zs_error *err)
 {
     static const char *const known[] = {
         "shape",      "data_type",  "chunk_grid",           "chunk_memory_layout", "compressor", "fill_value",
         "extensions", "attributes", "storage_transformers", "dimension_separator", NULL};
+    const zs_json *layout = zs_json_get(t->draft, "chunk_memory_layout");
+    const zs_json *filters = zs_json_get(zs_json_get(t->draft, "attributes"), "filters");
     ZS_TRY(zs_members_check(t->draft, known, err));
     ZS_TRY(check_extensions(t->draft, err));
     ZS_TRY(translate_grid(t, err));
+    ZS_TRY(translate_transformers(t, err));
     ZS_TRY(translate_type(t, err));
-    ZS_TRY(translate_codecs(t, err));
-    put_value(t, ",\"shape\":", zs_json_get(t->draft, "shape"));
-    const zs_json *fill_value = zs_json_get(t->draft, "fill_value");
-    if (zs_json_typeof(fill_value) != ZS_JSON_NULL) /* zero in the draft, as GDAL 3.6 writes it */
-        put_value(t, ",\"fill_value\":", fill_value);
+    t->spec.encoding.is_column_major = zs_json_equals(layout, "F");
+    if (layout != NULL && !t->spec.encoding.is_column_major && !zs_json_equals(layout, "C"))
+        return zs_fail_found(err, ZS_UNSUPPORTED, layout, "chunk_memory_layout: expected \"C\" or \"F\"");
+    if (zs_json_size(filters) > 0) /* zarr-python 2 keeps them in the attributes */
+        return zs_fail(err, ZS_UNSUPPORTED, "filter \"%.100s\" of numcodecs is not supported in the draft",
+                       zs_json_text(zs_json_first(filters), "id", "(no string)"));
     return ZS_OK;
 }
 
-/* Translates the document of a node. */
-static enum zs_status translate(const zs_json *draft, bool is_array, struct zs_buffer *text, struct zs_error *err)
+/* Copies a member that is there; false without memory. */
+static bool copy_member(zs_json *made, const zs_json *draft, const char *name)
+{
+    const zs_json *value = zs_json_get(draft, name);
+    return value == NULL || zs_json_set(made, name, zs_json_copy(value)) != NULL;
+}
+
+/* Puts the codecs of a chunk into sharding_indexed, whose index has no checksum in the draft; false without memory. */
+static bool add_sharding(const struct translation *t, zs_json *made)
+{
+    zs_json *codecs = zs_json_new_array(), *sharding = zs_json_add_object(codecs, NULL);
+    zs_json *configuration = zs_json_add_object(sharding, "configuration");
+    const bool ok =
+        zs_json_add_string(sharding, "name", "sharding_indexed") != NULL &&
+        zs_json_add(configuration, "chunk_shape", zs_shape_list(t->spec.chunk_shape, t->spec.ndim)) != NULL &&
+        zs_json_add(configuration, "codecs", zs_json_copy(zs_json_get(made, "codecs"))) != NULL &&
+        zs_json_add_raw(configuration, "index_codecs",
+                        "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}]") != NULL;
+    if (ok)
+        return zs_json_set(made, "codecs", codecs) != NULL &&
+               zs_json_set(made, "chunk_grid", zs_chunk_grid_document(t->shard, t->spec.ndim)) != NULL;
+    zs_json_free(codecs);
+    return false;
+}
+
+static enum zs_status fill_array(const struct translation *t, zs_json *made, struct zs_error *err)
+{
+    const zs_json *grid = zs_json_get(t->draft, "chunk_grid"), *separator = zs_json_get(grid, "separator");
+    zs_json *keys = zs_json_get_mutable(made, "chunk_key_encoding");
+    if (separator == NULL)
+        separator = zs_json_get(t->draft, "dimension_separator");
+    ZS_TRY(translate_compressor(zs_json_get(t->draft, "compressor"), zs_json_get_mutable(made, "codecs"), err));
+    zs_json_remove(made, "dimension_names"); /* they are an attribute */
+    zs_json_remove(made, "fill_value");
+    bool ok = zs_json_set(made, "data_type", zs_json_copy(t->data_type)) != NULL &&
+              copy_member(made, t->draft, "attributes");
+    if (ok && separator != NULL)
+        ok = zs_json_add(zs_json_add_object(keys, "configuration"), "separator", zs_json_copy(separator)) != NULL;
+    /* null is zero, as GDAL 3.6 writes it */
+    if (ok && zs_json_typeof(zs_json_get(t->draft, "fill_value")) != ZS_JSON_NULL)
+        ok = copy_member(made, t->draft, "fill_value");
+    return ok && (!t->is_sharded || add_sharding(t, made)) ? ZS_OK : zs_fail_memory(err);
+}
+
+/* Translates the document of a node. *made is freed by the caller, also on failure. */
+static enum zs_status translate(const zs_json *draft, bool is_array, zs_json **made, struct zs_error *err)
 {
     struct translation t = {.draft = draft};
-    put(&t, "{\"zarr_format\":3,\"node_type\":\"%s\"", is_array ? "array" : "group");
-    const enum zs_status status = is_array ? translate_array(&t, err) : ZS_OK;
-    put_value(&t, ",\"attributes\":", zs_json_get(draft, "attributes"));
-    put(&t, "}");
-    *text = t.text;
-    return status == ZS_OK && t.no_memory ? zs_fail_memory(err) : status;
+    enum zs_status status = is_array ? read_array(&t, err) : ZS_OK;
+    if (status == ZS_OK) {
+        *made = is_array ? zs_array_document(&t.spec) : zs_group_document();
+        if (*made == NULL || (!is_array && !copy_member(*made, draft, "attributes")))
+            status = zs_fail_memory(err);
+        else if (is_array)
+            status = fill_array(&t, *made, err);
+    }
+    zs_json_free(t.data_type);
+    return status;
 }
 
-/* ---- The store ---- */
-
-struct document {
-    struct zs_object base;
-    struct zs_buffer text;
-};
-
-static char *meta_key(const char *path, size_t n, const char *kind)
+/* Reads the array or the group at a path. ZS_NOT_FOUND. */
+static enum zs_status read_node(struct zs_store *store, const char *path, bool is_array, struct zs_node **node,
+                                struct zs_error *err)
 {
-    return zs_format(META "%s%.*s%s", n > 0 ? "/" : "", (int)n, path, kind);
-}
-
-/* Reads the document of a node whose path has n characters, and translates it. ZS_NOT_FOUND. */
-static enum zs_status read_node(struct zs_store *draft, const char *path, size_t n, bool is_array,
-                                struct zs_buffer *text, struct zs_error *err)
-{
-    zs_json *document = NULL;
-    char *key = meta_key(path, n, is_array ? array_kind : group_kind);
+    zs_json *draft = NULL, *made = NULL;
+    char *key = zs_format("meta/root%s%s%s", path[0] != '\0' ? "/" : "", path, is_array ? array_kind : group_kind);
     ZS_TRY_MEMORY(key, err);
-    enum zs_status status = zs_document_get(draft, key, &document, NULL, err);
-    if (status == ZS_OK && (status = translate(document, is_array, text, err)) != ZS_OK)
-        status = zs_fail_in(err, status, "%s/%s", draft->root, key);
-    zs_json_free(document);
+    enum zs_status status = zs_document_get(store, key, &draft, NULL, err);
+    if (status == ZS_OK && (status = translate(draft, is_array, &made, err)) != ZS_OK) {
+        status = zs_fail_in(err, status, "%s/%s", store->root, key);
+        zs_json_free(made);
+    } else if (status == ZS_OK) {
+        status = zs_node_create(path, made, true, node, err);
+    }
+    if (status == ZS_OK && (*node)->array != NULL)
+        (*node)->array->key_is_draft = true;
+    zs_json_free(draft);
     free(key);
     return status;
 }
 
-static enum zs_status open_document(struct zs_store *store, const char *key, struct zs_object **object,
-                                    struct zs_error *err)
+enum zs_status zs_draft_get_node(struct zs_store *store, const char *path, struct zs_node **node, struct zs_error *err)
 {
-    const char *name = strrchr(key, '/');
-    const size_t n = name != NULL ? (size_t)(name - key) : 0;
-    struct document *d = zs_calloc(1, sizeof *d);
-    ZS_TRY_MEMORY(d, err);
-    enum zs_status status = read_node(store->inner, key, n, true, &d->text, err);
+    enum zs_status status = read_node(store, path, true, node, err);
     if (status == ZS_NOT_FOUND)
-        status = read_node(store->inner, key, n, false, &d->text, err);
-    if (status == ZS_NOT_FOUND && n == 0) { /* writers leave out the root's */
-        static const char root[] = "{\"zarr_format\":3,\"node_type\":\"group\"}";
-        status = zs_buffer_append(&d->text, root, strlen(root), err);
-    }
-    if (status != ZS_OK) {
-        zs_buffer_free(&d->text);
-        free(d);
+        status = read_node(store, path, false, node, err);
+    if (status != ZS_NOT_FOUND || path[0] != '\0')
         return status;
-    }
-    d->base.store = store;
-    d->base.size = d->text.size;
-    *object = &d->base;
-    return ZS_OK;
+    zs_json *group = zs_group_document(); /* writers leave out the root's */
+    return group != NULL ? zs_node_create(path, group, true, node, err) : zs_fail_memory(err);
 }
 
-/* The draft's key of a chunk: "a/c/0/3" and "a/c.0.3" are there "data/root/a/c0/3" and "data/root/a/c0.3". NULL without
- * memory. */
-static char *chunk_key(const char *key)
+enum zs_status zs_draft_list(struct zs_store *store, const char *path, char ***names, struct zs_error *err)
 {
-    const char *end = key + strlen(key), *p = end;
-    while (p > key && strchr("0123456789/.", p[-1]) != NULL)
-        p--;
-    const bool has_index = p > key && p[-1] == 'c' && p < end;
-    return zs_format(DATA "/%.*s%s", (int)(p - key), key, has_index ? p + 1 : p);
-}
-
-static enum zs_status open_object(struct zs_store *store, const char *key, struct zs_first_read *first,
-                                  struct zs_object **object, struct zs_error *err)
-{
-    if (zs_is_document(key))
-        return open_document(store, key, object, err);
-    char *mapped = chunk_key(key);
-    ZS_TRY_MEMORY(mapped, err);
-    enum zs_status status = zs_object_open_first(store->inner, mapped, first, object, err);
-    const size_t n = strlen(mapped);
-    if (status == ZS_NOT_FOUND && mapped[n - 1] == 'c') { /* of a shard without dimensions */
-        char *scalar = zs_format("%s0", mapped);
-        status = scalar != NULL ? zs_object_open_first(store->inner, scalar, first, object, err) : zs_fail_memory(err);
-        free(scalar);
-    }
-    free(mapped);
-    return status;
-}
-
-static enum zs_status read_document(struct zs_object *object, uint64_t offset, size_t n, void *data,
-                                    struct zs_error *err)
-{
-    memcpy(data, ((struct document *)object)->text.data + offset, n);
-    return ZS_OK;
-}
-
-static void close_document(struct zs_object *object)
-{
-    zs_buffer_free(&((struct document *)object)->text);
-    free(object);
-}
-
-/* Lists possible nodes: a group may have a document and a folder, and is listed twice then. Chunks are not listed: what
- * has no folder of documents is an array, or an empty group. */
-static enum zs_status list(struct zs_store *store, const char *prefix, char ***out, struct zs_error *err)
-{
-    char **found = NULL, *folder = meta_key(prefix, strlen(prefix), "");
-    struct zs_names names = {0};
+    const size_t kind = strlen(array_kind); /* both have one length */
+    char *folder = zs_format("meta/root%s%s", path[0] != '\0' ? "/" : "", path);
     ZS_TRY_MEMORY(folder, err);
-    enum zs_status status = zs_store_list(store->inner, folder, &found, err);
+    const enum zs_status status = zs_store_list(store, folder, names, err);
     free(folder);
-    if (status == ZS_NOT_FOUND || (status == ZS_OK && found[0] == NULL)) {
-        zs_names_free(found);
-        if (prefix[0] == '\0')
-            return zs_names_finish(&names, ZS_OK, out, err);
-        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: chunks of the draft are not listed", store->root, prefix);
-    }
     ZS_TRY(status);
-    for (size_t i = 0; found[i] != NULL && status == ZS_OK; i++) {
-        const size_t n = strlen(found[i]), kind = strlen(array_kind); /* both have one length */
-        const bool is_node = n > kind && (strcmp(found[i] + n - kind, array_kind) == 0 ||
-                                          strcmp(found[i] + n - kind, group_kind) == 0);
-        const size_t length = is_node ? n - kind : zs_prefix_length(found[i]);
-        if (length > 0)
-            status = zs_names_add(&names, zs_format("%.*s/", (int)length, found[i]), err);
+    for (char **name = *names; *name != NULL; name++) {
+        const size_t n = strlen(*name);
+        char *end = n > kind ? *name + n - kind : NULL;
+        if (end != NULL && (strcmp(end, array_kind) == 0 || strcmp(end, group_kind) == 0))
+            (void)memcpy(end, "/", 2);
     }
-    zs_names_free(found);
-    return zs_names_finish(&names, status, out, err);
-}
-
-static void free_store(struct zs_store *store)
-{
-    free(store->root);
-    free(store);
-}
-
-static const struct zs_store_ops ops = {.open = open_object,
-                                        .read = read_document,
-                                        .close = close_document,
-                                        .list = list,
-                                        .free = free_store};
-
-enum zs_status zs_draft_open(struct zs_store *draft, const zs_json *entry, struct zs_store **store,
-                             struct zs_error *err)
-{
-    const enum zs_status status = check_entry(entry, err);
-    if (status != ZS_OK)
-        return zs_fail_in(err, status, "%s/zarr.json", draft->root);
-    struct zs_store *s = zs_calloc(1, sizeof *s);
-    char *root = zs_strdup(draft->root);
-    if (s == NULL || root == NULL) {
-        free(s);
-        free(root);
-        return zs_fail_memory(err);
-    }
-    *s = (struct zs_store){.ops = &ops, .inner = draft, .root = root, .path = draft->path};
-    s->is_remote = draft->is_remote;
-    s->read_only = "is a store of the 2022 draft of Zarr v3, which is only read";
-    *store = s;
     return ZS_OK;
 }

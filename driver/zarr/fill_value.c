@@ -38,23 +38,20 @@ static enum zs_status parse_integer(const struct zs_dtype *dtype, const zs_json 
                                     struct zs_error *err)
 {
     const char *token;
-    if (dtype->type == ZS_UINT64) {
-        uint64_t number;
-        if (!number_token(node, &token) || !zs_number_uint64(token, &number))
-            return mismatch(dtype, node, "an integer of 0 to 18446744073709551615", err);
-        memcpy(value, &number, sizeof number);
+    const bool is_unsigned = dtype->name[0] == 'u'; /* uint8 ... */
+    const uint64_t max = UINT64_MAX >> (64 - 8 * dtype->size + !is_unsigned);
+    const int64_t min = is_unsigned ? 0 : -(int64_t)max - 1;
+    uint64_t number = 0;
+    int64_t below = 0; /* of a negative one */
+    if (number_token(node, &token) &&
+        (zs_number_uint64(token, &number) ? number <= max
+                                          : zs_number_int64(token, &below) && below < 0 && below >= min)) {
+        zs_bits_store(dtype->size, number | (uint64_t)below, value);
         return ZS_OK;
     }
-    const bool is_unsigned = dtype->name[0] == 'u'; /* uint8 ... */
-    const int64_t max = INT64_MAX >> (64 - 8 * dtype->size - is_unsigned), min = is_unsigned ? 0 : -max - 1;
-    int64_t number;
-    if (!number_token(node, &token) || !zs_number_int64(token, &number) || number < min || number > max) {
-        char expected[80];
-        (void)snprintf(expected, sizeof expected, "an integer of %" PRId64 " to %" PRId64, min, max);
-        return mismatch(dtype, node, expected, err);
-    }
-    zs_bits_store(dtype->size, (uint64_t)number, value);
-    return ZS_OK;
+    char expected[80];
+    (void)snprintf(expected, sizeof expected, "an integer of %" PRId64 " to %" PRIu64, min, max);
+    return mismatch(dtype, node, expected, err);
 }
 
 /* "0x..." or "0b...": the bits of a value of `size` bytes as an unsigned integer. */

@@ -1,5 +1,12 @@
-/* Writes edits of documents: all of them or none, beside other writers, and after a kill. What they are, and how they
- * are put over what is stored by then, is in edits.c.
+/* Writes the pending changes of a hierarchy: all of them or none, beside other writers, and after a kill.
+ *
+ * They become a list of edits in JSON, one for each path:
+ *
+ *   {"path": p, "before": document, "after": document}
+ *
+ * Before is null for a new node, after is null for one that goes with all below it. An edit is put over the document
+ * that is stored by then: names that are the same before and after stay as others made them, of two editors of one name
+ * the last wins. Consolidated metadata of groups above get the documents as they were put.
  *
  * A flush takes these steps. Where there are locks, it holds that of the root's document.
  *   1 a journal that is there is done first: its maker was killed, or is slow
@@ -7,10 +14,10 @@
  *   3 the list is put as the journal, on the condition that none is there; one document alone needs none
  *   4 documents are put on the condition of the version that was read, else built again over the newer one: new ones
  *     first, then edited ones, groups behind their members, the root last
- *   5 objects of removed nodes, and chunks of replaced arrays, go
+ *   5 objects of removed nodes, and chunks by keys that an array had before, go
  *   6 the journal goes
  * Step 3 is the commit. A later writer who finds the journal takes steps 4 to 6 as its maker does, also at the same
- * time. */
+ * time; chunks by former keys stay then. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +29,382 @@
 
 /* How often a journal is looked at again, within a second, before it is done beside a maker who may be at work. */
 #define LOOKS 5
+
+/* A node that an edit changes or removes, or a group above one. */
+struct item {
+    char *path;
+    zs_json *edit;     /* of the list; NULL: only its consolidated metadata may change */
+    size_t depth;      /* number of names in the path */
+    bool goes;         /* it is removed, and what is stored is what was to be */
+    zs_json *document; /* as it is to be; NULL: there is none */
+    char *text;        /* NULL: it is stored like this */
+    char *etag;        /* of the document that was read, "" when there was none; NULL: unknown */
+};
+
+/* The documents of a list of edits. */
+struct work {
+    struct zs_store *store;
+    zs_json *edits;                /* borrowed */
+    /* Whose changes they are; NULL: a journal is redone, where an edit that is not possible any more is left out. */
+    const struct zs_hierarchy *hierarchy;
+    bool is_new;                   /* the store is: nothing is read */
+    struct item *items;            /* in the order of writing */
+    size_t count, capacity;
+};
+
+static bool is_removal(const struct item *item)
+{
+    return item->edit != NULL && !zs_json_is_object(zs_json_get(item->edit, "after"));
+}
+
+static bool is_creation(const struct item *item)
+{
+    return item->edit != NULL && !is_removal(item) && !zs_json_is_object(zs_json_get(item->edit, "before"));
+}
+
+/* ---- From pending changes to edits ---- */
+
+static bool add_edit(zs_json *edits, const struct zs_hierarchy_entry *entry)
+{
+    zs_json *edit = zs_json_add_object(edits, NULL);
+    const zs_json *document = entry->node != NULL ? entry->node->document : NULL;
+    bool ok = zs_json_add_string(edit, "path", entry->path) != NULL;
+    if (ok && entry->before != NULL)
+        ok = zs_json_add(edit, "before", zs_json_copy(entry->before)) != NULL &&
+             zs_json_add(edit, "after", zs_document_own(document)) != NULL;
+    else if (ok) /* the document before a removal is noted when it is read */
+        ok = zs_json_add_null(edit, "before") != NULL &&
+             (entry->change == ZS_CHANGE_REMOVED ? zs_json_add_null(edit, "after")
+                                                 : zs_json_add(edit, "after", zs_json_copy(document))) != NULL;
+    return ok;
+}
+
+/* Makes the list of all pending changes. NULL without memory. */
+static zs_json *make_edits(const struct zs_hierarchy *hierarchy)
+{
+    zs_json *edits = zs_json_new_array();
+    bool ok = edits != NULL;
+    for (size_t i = 0; i < hierarchy->count && ok; i++) {
+        const struct zs_hierarchy_entry *entry = &hierarchy->entries[i];
+        if (entry->change == ZS_CHANGE_REMOVED || (entry->change != ZS_CHANGE_NONE && entry->node != NULL))
+            ok = add_edit(edits, entry);
+    }
+    if (ok)
+        return edits;
+    zs_json_free(edits);
+    return NULL;
+}
+
+/* ---- One document ---- */
+
+/* Whether a member of a document is not merged with it: its names are, or it is made of other documents. */
+static bool is_apart(const char *name)
+{
+    return strcmp(name, "attributes") == 0 || strcmp(name, "consolidated_metadata") == 0;
+}
+
+static const zs_json *attributes_of(const zs_json *document)
+{
+    const zs_json *attributes = zs_json_get(document, "attributes");
+    return zs_json_is_object(attributes) ? attributes : NULL;
+}
+
+/* Puts the members of `after` that differ from `before` over an object, and removes those that only `before` has; both
+ * may be NULL. False without memory. */
+static bool merge(zs_json *object, const zs_json *before, const zs_json *after, bool is_document, bool *is_changed)
+{
+    for (const zs_json *m = zs_json_first(after); m != NULL; m = zs_json_next(m)) {
+        const char *name = zs_json_name(m);
+        if ((is_document && is_apart(name)) || zs_json_is_same(m, zs_json_get(before, name)) ||
+            zs_json_is_same(m, zs_json_get(object, name)))
+            continue;
+        *is_changed = true;
+        if (zs_json_set(object, name, zs_json_copy(m)) == NULL)
+            return false;
+    }
+    for (const zs_json *m = zs_json_first(before); m != NULL; m = zs_json_next(m)) {
+        const char *name = zs_json_name(m);
+        if ((is_document && is_apart(name)) || zs_json_get(after, name) != NULL || zs_json_get(object, name) == NULL)
+            continue;
+        *is_changed = true;
+        zs_json_remove(object, name);
+    }
+    return true;
+}
+
+static enum zs_status fail_changed(const char *path, const char *what, struct zs_error *err)
+{
+    return zs_fail(err, ZS_INVALID, "/%s: another writer %s meanwhile: it stays as it is", path, what);
+}
+
+/* Whether a shape has along some dimension less than another. */
+static bool is_less(const zs_json *shape, const zs_json *other)
+{
+    uint64_t size, other_size;
+    const zs_json *o = zs_json_first(other);
+    for (const zs_json *s = zs_json_first(shape); s != NULL && o != NULL; s = zs_json_next(s), o = zs_json_next(o))
+        if (zs_json_uint64(s, &size) && zs_json_uint64(o, &other_size) && size < other_size)
+            return true;
+    return false;
+}
+
+/* Puts what was changed over the stored document. */
+static enum zs_status apply_change(struct item *item, bool *is_changed, struct zs_error *err)
+{
+    zs_json *document = item->document;
+    const zs_json *before = zs_json_get(item->edit, "before"), *after = zs_json_get(item->edit, "after");
+    if (!zs_json_is_same(zs_json_get(document, "node_type"), zs_json_get(after, "node_type")))
+        return fail_changed(item->path, "put something else there", err);
+    const zs_json *shape = zs_json_get(after, "shape"), *is = zs_json_get(document, "shape");
+    if (shape != NULL && !zs_json_is_same(shape, zs_json_get(before, "shape")) &&
+        (zs_json_size(shape) != zs_json_size(is) || is_less(shape, is)))
+        return fail_changed(item->path, "made this array longer than it is to be", err);
+    zs_json *attributes = zs_json_get_mutable(document, "attributes");
+    const zs_json *were = attributes_of(before), *are = attributes_of(after);
+    if (!zs_json_is_object(attributes) && zs_json_size(are) > 0 && !zs_json_is_same(were, are)) {
+        attributes = zs_json_set(document, "attributes", zs_json_new_object());
+        ZS_TRY_MEMORY(attributes, err);
+    }
+    const bool ok = merge(document, before, after, true, is_changed) &&
+                    (attributes == NULL || merge(attributes, were, are, false, is_changed));
+    return ok ? ZS_OK : zs_fail_memory(err);
+}
+
+/* Notes in an edit the stored document of a node that is removed: a journal removes no other one. */
+static enum zs_status apply_removal(const struct work *work, struct item *item, struct zs_error *err)
+{
+    zs_json *own = item->document != NULL ? zs_document_own(item->document) : NULL;
+    if (item->document != NULL && own == NULL)
+        return zs_fail_memory(err);
+    item->goes = work->hierarchy != NULL || own == NULL || zs_json_is_same(own, zs_json_get(item->edit, "before"));
+    if (work->hierarchy != NULL && own != NULL)
+        return zs_json_set(item->edit, "before", own) != NULL ? ZS_OK : zs_fail_memory(err);
+    zs_json_free(own);
+    return ZS_OK;
+}
+
+/* Makes the document what it is to be by the edit of its path. */
+static enum zs_status apply(const struct work *work, struct item *item, bool *is_changed, struct zs_error *err)
+{
+    const zs_json *document = zs_json_get(item->edit, "after");
+    if (is_removal(item))
+        return apply_removal(work, item, err);
+    if (!is_creation(item))
+        return item->document != NULL ? apply_change(item, is_changed, err)
+                                      : zs_fail(err, ZS_INVALID,
+                                                "/%s: another writer removed this %s meanwhile: its changes are not "
+                                                "written", item->path, zs_json_text(document, "node_type", "node"));
+    if (item->document != NULL)
+        return zs_json_is_same(item->document, document) ? ZS_OK : fail_changed(item->path, "made it", err);
+    *is_changed = true;
+    item->document = zs_json_copy(document);
+    return item->document != NULL ? ZS_OK : zs_fail_memory(err);
+}
+
+/* Reads the stored document. A damaged one is skipped where a journal is redone; a damaged root is ZS_IO there, because
+ * its writer may be half way. */
+static enum zs_status load(const struct work *work, struct item *item, struct zs_error *err)
+{
+    zs_json_free(item->document);
+    free(item->etag);
+    item->document = NULL;
+    item->etag = NULL;
+    if (work->is_new)
+        return ZS_OK;
+    const enum zs_status status = zs_document_load(work->store, item->path, &item->document, &item->etag, err);
+    if (status == ZS_CORRUPT && is_removal(item))
+        return ZS_OK;
+    if (status != ZS_CORRUPT || work->hierarchy != NULL)
+        return status;
+    return item->path[0] == '\0' ? ZS_IO : ZS_OK;
+}
+
+/* ---- Consolidated metadata ---- */
+
+/* Returns the path of an edit relative to a group, borrowed; NULL when it is not below it. */
+static const char *below(const char *group, const char *path)
+{
+    const char *name = zs_path_below(group, path);
+    return name != NULL && name[0] != '\0' ? name : NULL;
+}
+
+/* Updates the consolidated metadata of a group, if it has some. Empty ones are none: a first entry would hide all nodes
+ * that they do not list. */
+static enum zs_status update_listing(const struct work *work, struct item *group, bool *is_changed,
+                                     struct zs_error *err)
+{
+    size_t count = 0;
+    if (zs_json_size(zs_document_listing(group->document)) == 0)
+        return ZS_OK;
+    struct zs_listed *list = zs_calloc(work->count, sizeof *list);
+    ZS_TRY_MEMORY(list, err);
+    for (size_t i = 0; i < work->count; i++) {
+        const struct item *item = &work->items[i];
+        const char *name = below(group->path, item->path);
+        const bool is_gone = is_removal(item);
+        if (name != NULL && item->edit != NULL && (is_gone || item->document != NULL))
+            list[count++] = (struct zs_listed){.name = name, .document = is_gone ? NULL : item->document};
+    }
+    const enum zs_status status = zs_document_consolidate(group->document, list, count, is_changed, err);
+    free(list);
+    return status;
+}
+
+/* ---- Building and putting documents ---- */
+
+/* Whether a group had a document when the hierarchy read it. */
+static bool was_there(const struct work *work, const char *path)
+{
+    const struct zs_node *node = work->hierarchy != NULL ? zs_hierarchy_known(work->hierarchy, path) : NULL;
+    return node != NULL && node->document != NULL && !node->is_implicit;
+}
+
+/* Builds a document over the stored one; those below it are built. */
+static enum zs_status build(struct work *work, struct item *item, struct zs_error *err)
+{
+    bool is_changed = false;
+    free(item->text);
+    item->text = NULL;
+    ZS_TRY(load(work, item, err));
+    if (item->edit != NULL) {
+        const enum zs_status status = apply(work, item, &is_changed, err);
+        if (status != ZS_OK && (status != ZS_INVALID || work->hierarchy != NULL))
+            return status;
+        is_changed = is_changed && status == ZS_OK;
+    } else if (item->document == NULL && was_there(work, item->path)) {
+        return zs_fail(err, ZS_INVALID,
+                       "%s/%s: another writer removed or renamed this %s meanwhile: nothing is added to it, and "
+                       "chunks that were written there belong to no array", work->store->root, item->path,
+                       item->path[0] != '\0' ? "group" : "store");
+    }
+    if (item->document != NULL && !is_removal(item))
+        ZS_TRY(update_listing(work, item, &is_changed, err));
+    return is_changed ? zs_document_print(work->store, item->path, item->document, &item->text, err) : ZS_OK;
+}
+
+/* Whether a document is written before those that refer to it: a new one, but the root's. */
+static bool is_first(const struct item *item)
+{
+    return item->path[0] != '\0' && is_creation(item);
+}
+
+/* Builds the documents from number `first` on again over newer ones, and reads those that were put: another writer may
+ * have changed, and listed, them. */
+static enum zs_status build_again(struct work *work, size_t first, struct zs_error *err)
+{
+    ZS_TRY(zs_store_wait_commits(work->store, err));
+    for (size_t i = 0; i < work->count; i++)
+        ZS_TRY(i < first ? load(work, &work->items[i], err) : build(work, &work->items[i], err));
+    return ZS_OK;
+}
+
+/* Puts what was built, each over the version that was read, else built again. */
+static enum zs_status put_all(struct work *work, struct zs_error *err)
+{
+    const bool expects = !work->is_new && zs_store_has_conditions(work->store);
+    for (size_t i = 0; i < work->count; i++) {
+        const struct item *item = &work->items[i];
+        if (!is_first(item)) /* it is written behind the objects that it refers to */
+            ZS_TRY(zs_store_wait_commits(work->store, err));
+        for (int tries = 0; item->text != NULL;) {
+            const char *etag = expects ? item->etag : NULL;
+            const enum zs_status status = zs_document_put_text(work->store, item->path, etag, item->text, err);
+            if (status == ZS_OK)
+                break;
+            if (status != ZS_CONFLICT || !zs_conflict_again(&tries))
+                return status;
+            ZS_TRY(build_again(work, i, err));
+        }
+    }
+    return zs_store_wait_commits(work->store, err);
+}
+
+/* ---- All documents ---- */
+
+/* Orders by path; what is edited comes before a group that is only above something. */
+static int compare_paths(const void *a, const void *b)
+{
+    const struct item *first = a, *second = b;
+    const int order = zs_path_compare(first->path, second->path);
+    return order != 0 ? order : (first->edit == NULL) - (second->edit == NULL);
+}
+
+/* Orders new documents before those that refer to them, then deeper ones first, so that a group follows its members. */
+static int compare_order(const void *a, const void *b)
+{
+    const struct item *first = a, *second = b;
+    if (is_first(first) != is_first(second))
+        return is_first(first) ? -1 : 1;
+    if (first->depth != second->depth)
+        return second->depth < first->depth ? -1 : 1;
+    return zs_path_compare(second->path, first->path);
+}
+
+/* Takes over the path. */
+static bool add_item(struct work *work, char *path, zs_json *edit)
+{
+    struct item *grown = path != NULL ? zs_grow(work->items, work->count, &work->capacity, sizeof *grown) : NULL;
+    if (grown == NULL) {
+        free(path);
+        return false;
+    }
+    work->items = grown;
+    grown[work->count++] = (struct item){.path = path, .edit = edit, .depth = zs_path_depth(path)};
+    return true;
+}
+
+/* Lists the documents of edits, and of all groups above them, in the order of writing. */
+static enum zs_status list_items(struct work *work, struct zs_error *err)
+{
+    bool ok = true;
+    for (const zs_json *e = zs_json_first(work->edits); e != NULL && ok; e = zs_json_next(e)) {
+        const char *path = zs_json_text(e, "path", "");
+        ok = add_item(work, zs_strdup(path), (zs_json *)(uintptr_t)e); /* the list may be changed */
+        char *above = zs_path_parent(path);
+        while (above != NULL && ok) {
+            char *next = zs_path_parent(above);
+            ok = add_item(work, above, NULL);
+            above = next;
+        }
+        free(above);
+    }
+    if (!ok)
+        return zs_fail_memory(err);
+    if (work->count > 1)
+        qsort(work->items, work->count, sizeof *work->items, compare_paths);
+    size_t kept = 0;
+    for (size_t i = 0; i < work->count; i++) {
+        if (kept > 0 && strcmp(work->items[kept - 1].path, work->items[i].path) == 0)
+            free(work->items[i].path);
+        else
+            work->items[kept++] = work->items[i];
+    }
+    work->count = kept;
+    if (kept > 1)
+        qsort(work->items, kept, sizeof *work->items, compare_order);
+    return ZS_OK;
+}
+
+/* Builds all documents of the edits in memory, and notes in these the documents that go. ZS_INVALID, naming the node,
+ * where another writer made that impossible. */
+static enum zs_status build_all(struct work *work, struct zs_error *err)
+{
+    ZS_TRY(list_items(work, err));
+    for (size_t i = 0; i < work->count; i++)
+        ZS_TRY(build(work, &work->items[i], err));
+    return ZS_OK;
+}
+
+static void free_work(struct work *work)
+{
+    for (size_t i = 0; i < work->count; i++) {
+        free(work->items[i].path);
+        free(work->items[i].text);
+        free(work->items[i].etag);
+        zs_json_free(work->items[i].document);
+    }
+    free(work->items);
+}
 
 /* ---- Objects that go ---- */
 
@@ -37,29 +420,50 @@ static enum zs_status remove_node(struct zs_store *store, const char *path, stru
     return status == ZS_NOT_FOUND ? ZS_OK : status;
 }
 
-static enum zs_status remove_nodes(const struct zs_edit_work *work, struct zs_error *err)
+/* Upper limit of the chunks that are removed: coordinates have one or a few. */
+#define MOST_CHUNKS 100000
+
+/* Removes the chunks of an array of one dimension whose document, as it is now, gives them other keys than before: it
+ * was written anew beside them. */
+static enum zs_status remove_former(const struct work *work, const struct item *item, struct zs_error *err)
 {
-    for (size_t i = 0; i < work->count; i++)
-        if (work->items[i].goes)
-            ZS_TRY(remove_node(work->store, work->items[i].path, err));
-    return ZS_OK;
+    static const char member[] = "chunk_key_encoding";
+    const zs_json *before = zs_json_get(item->edit, "before");
+    struct zs_array_meta *was = NULL, *is = NULL;
+    struct zs_names keys = {0};
+    enum zs_status status = ZS_OK;
+    if (is_removal(item) || zs_json_is_same(zs_json_get(before, member), zs_json_get(item->document, member)))
+        return ZS_OK;
+    const bool are_arrays = zs_array_meta_parse(before, ZS_META_ARRAY, &was, NULL) == ZS_OK &&
+                            zs_array_meta_parse(item->document, ZS_META_ARRAY, &is, NULL) == ZS_OK;
+    const bool has_others = are_arrays && was->ndim == 1 && is->ndim == 1 &&
+                            (was->key_is_v2 != is->key_is_v2 || was->key_separator != is->key_separator);
+    for (uint64_t i = 0; has_others && i < zs_chunk_count(was, 0) && i < MOST_CHUNKS && status == ZS_OK; i++)
+        status = zs_names_add(&keys, zs_chunk_key(was, item->path, &i), err);
+    if (status == ZS_OK)
+        status = zs_store_remove_all(work->store, (const char *const *)keys.list, keys.count, err);
+    char *folder = has_others && !work->store->is_remote ? zs_path_join(item->path, "c") : NULL;
+    if (folder != NULL)
+        zs_store_remove_directory(work->store, folder); /* if it is empty */
+    free(folder);
+    zs_names_free(keys.list);
+    zs_array_meta_free(was);
+    zs_array_meta_free(is);
+    return status;
 }
 
-/* Removes the chunks of replaced arrays, and the folders that they leave empty. */
-static enum zs_status remove_replaced(struct zs_hierarchy *hierarchy, struct zs_error *err)
+/* Removes the objects that no document refers to any more. Chunks by former keys stay where a journal is redone: by
+ * then another writer may have put chunks by these keys, for a document that is yet to come. */
+static enum zs_status remove_objects(const struct work *work, struct zs_error *err)
 {
-    struct zs_names *keys = &hierarchy->replaced;
-    const enum zs_status status =
-        zs_store_remove_all(hierarchy->store, (const char *const *)keys->list, keys->count, err);
-    while (keys->count > 0) {
-        char *key = keys->list[--keys->count], *folder = zs_path_parent(key);
-        keys->list[keys->count] = NULL;
-        if (folder != NULL && !hierarchy->store->is_remote)
-            zs_store_remove_directory(hierarchy->store, folder);
-        free(folder);
-        free(key);
+    for (size_t i = 0; i < work->count; i++) {
+        const struct item *item = &work->items[i];
+        if (item->goes)
+            ZS_TRY(remove_node(work->store, item->path, err));
+        else if (item->edit != NULL && work->hierarchy != NULL)
+            ZS_TRY(remove_former(work, item, err));
     }
-    return status;
+    return ZS_OK;
 }
 
 /* ---- The journal ---- */
@@ -74,17 +478,6 @@ static enum zs_status read_journal(struct zs_store *store, zs_json **json, struc
     const enum zs_status status = zs_document_get(store, key, json, NULL, err);
     free(key);
     return status == ZS_CORRUPT ? ZS_OK : status;
-}
-
-/* Puts a journal where none is: ZS_CONFLICT. */
-static enum zs_status put_journal(struct zs_store *store, const char *text, struct zs_error *err)
-{
-    char *key = zs_journal_key("zarr.json");
-    const char *none = zs_store_has_conditions(store) ? zs_store_expected(store, "") : NULL;
-    const enum zs_status status =
-        key != NULL ? zs_store_put_over(store, key, none, text, strlen(text), err) : zs_fail_memory(err);
-    free(key);
-    return status;
 }
 
 /* Removes the journal with this "id". Without a lock another writer may have done it and put the next one. */
@@ -104,29 +497,30 @@ static enum zs_status remove_journal(struct zs_store *store, const zs_json *id, 
     return status;
 }
 
-/* Whether an edit has a path of a node in the store. */
+/* Whether a journal has an edit of a node in the store. */
 static bool is_edit(const zs_json *edit)
 {
     const char *path;
-    return zs_json_string(zs_json_get(edit, "path"), &path) && (path[0] == '\0' || zs_path_is_clean(path)) &&
-           (path[0] != '\0' || zs_json_get(edit, "removed") == NULL);
+    const zs_json *after = zs_json_get(edit, "after");
+    return zs_json_string(zs_json_get(edit, "path"), &path) && after != NULL &&
+           (path[0] != '\0' ? zs_path_is_clean(path) : zs_json_is_object(after));
 }
 
 /* Does what a journal tells, in part or again where it was done. What cannot be removed stays: it hinders no writer. */
 static enum zs_status redo_all(struct zs_store *store, zs_json *edits, struct zs_error *err)
 {
-    struct zs_edit_work work = {.store = store, .edits = edits};
+    struct work work = {.store = store, .edits = edits};
     bool are_edits = zs_json_size(edits) > 0;
     for (const zs_json *e = zs_json_first(edits); e != NULL && are_edits; e = zs_json_next(e))
         are_edits = is_edit(e);
     if (!are_edits)
         return ZS_OK;
-    enum zs_status status = zs_edits_build(&work, err);
+    enum zs_status status = build_all(&work, err);
     if (status == ZS_OK)
-        status = zs_edits_put(&work, err);
-    if (status == ZS_OK && remove_nodes(&work, err) == ZS_NO_MEMORY)
+        status = put_all(&work, err);
+    if (status == ZS_OK && remove_objects(&work, err) == ZS_NO_MEMORY)
         status = ZS_NO_MEMORY;
-    zs_edits_free(&work);
+    free_work(&work);
     return status;
 }
 
@@ -164,13 +558,13 @@ enum zs_status zs_hierarchy_enter(struct zs_store *store, struct zs_lock **lock,
 enum zs_status zs_hierarchy_recover(struct zs_store *store, struct zs_error *err)
 {
     zs_json *json;
+    struct zs_lock *lock;
     if (store->is_remote) /* a request more: the next flush does it */
         return ZS_OK;
     const enum zs_status status = read_journal(store, &json, err); /* without waiting for a present writer */
     if (status != ZS_OK)
         return status == ZS_NOT_FOUND ? ZS_OK : status;
     zs_json_free(json);
-    struct zs_lock *lock;
     ZS_TRY(zs_hierarchy_enter(store, &lock, err));
     zs_store_unlock(store, lock);
     return ZS_OK;
@@ -178,28 +572,29 @@ enum zs_status zs_hierarchy_recover(struct zs_store *store, struct zs_error *err
 
 /* ---- The flush ---- */
 
-/* Puts the journal of a list of edits, which has an id of 16 digits. *journal is freed with zs_json_free(). */
-static enum zs_status begin_journal(struct zs_store *store, const zs_json *edits, zs_json **journal,
-                                    struct zs_error *err)
+/* Puts the journal of a list of edits, which has an id of 16 digits, where none is: ZS_CONFLICT. *journal is freed with
+ * zs_json_free(). */
+static enum zs_status put_journal(struct zs_store *store, const zs_json *edits, zs_json **journal,
+                                  struct zs_error *err)
 {
-    char digits[17], *text = NULL;
+    char digits[17], *text = NULL, *key = zs_journal_key("zarr.json");
     zs_random_digits(digits, 16);
     *journal = zs_json_new_object();
     if (zs_json_add_string(*journal, "id", digits) != NULL &&
         zs_json_add(*journal, "edits", zs_json_copy(edits)) != NULL)
         text = zs_json_print(*journal);
-    ZS_TRY_MEMORY(text, err);
-    enum zs_status status = zs_json_check(text, strlen(text), err); /* the next writer must be able to read it */
-    if (status != ZS_OK)
+    enum zs_status status = key != NULL && text != NULL ? zs_json_check(text, strlen(text), err) : zs_fail_memory(err);
+    if (status != ZS_OK) /* the next writer must be able to read it */
         status = zs_fail_in(err, status, "%s: changes at once", store->root);
-    if (status == ZS_OK)
-        status = put_journal(store, text, err);
+    else
+        status = zs_store_put_over(store, key, "", text, strlen(text), err);
+    free(key);
     free(text);
     return status;
 }
 
 /* Whether a kill could leave a part of the work. */
-static bool needs_journal(const struct zs_edit_work *work)
+static bool needs_journal(const struct work *work)
 {
     size_t count = 0;
     for (size_t i = 0; i < work->count; i++)
@@ -208,18 +603,15 @@ static bool needs_journal(const struct zs_edit_work *work)
 }
 
 /* Steps 3 to 6. */
-static enum zs_status commit(struct zs_hierarchy *hierarchy, struct zs_edit_work *work, bool is_locked,
-                             struct zs_error *err)
+static enum zs_status commit(struct work *work, bool is_locked, bool *is_committed, struct zs_error *err)
 {
     zs_json *journal = NULL;
-    enum zs_status status = needs_journal(work) ? begin_journal(work->store, work->edits, &journal, err) : ZS_OK;
-    hierarchy->is_committed = status == ZS_OK;
+    enum zs_status status = needs_journal(work) ? put_journal(work->store, work->edits, &journal, err) : ZS_OK;
+    *is_committed = status == ZS_OK;
     if (status == ZS_OK)
-        status = zs_edits_put(work, err);
+        status = put_all(work, err);
     if (status == ZS_OK)
-        status = remove_nodes(work, err);
-    if (status == ZS_OK)
-        status = remove_replaced(hierarchy, err);
+        status = remove_objects(work, err);
     if (status == ZS_OK && journal != NULL)
         status = remove_journal(work->store, zs_json_get(journal, "id"), is_locked, err);
     zs_json_free(journal);
@@ -227,18 +619,19 @@ static enum zs_status commit(struct zs_hierarchy *hierarchy, struct zs_edit_work
 }
 
 /* All steps. ZS_CONFLICT: another writer put a journal meanwhile. */
-static enum zs_status flush_edits(struct zs_hierarchy *hierarchy, zs_json *edits, struct zs_error *err)
+static enum zs_status flush_edits(struct zs_hierarchy *hierarchy, zs_json *edits, bool *is_committed,
+                                  struct zs_error *err)
 {
     struct zs_lock *lock = NULL;
-    struct zs_edit_work work = {.store = hierarchy->store, .edits = edits, .of = hierarchy};
-    work.is_new = zs_hierarchy_root_is_pending(hierarchy);
+    struct work work = {
+        .store = hierarchy->store, .edits = edits, .hierarchy = hierarchy, .is_new = hierarchy->is_new};
     if (!work.is_new)
         ZS_TRY(zs_hierarchy_enter(hierarchy->store, &lock, err));
-    enum zs_status status = zs_edits_build(&work, err);
+    enum zs_status status = build_all(&work, err);
     if (status == ZS_OK)
-        status = commit(hierarchy, &work, lock != NULL, err);
+        status = commit(&work, lock != NULL, is_committed, err);
     zs_store_unlock(hierarchy->store, lock);
-    zs_edits_free(&work);
+    free_work(&work);
     return status;
 }
 
@@ -246,13 +639,14 @@ static enum zs_status flush_edits(struct zs_hierarchy *hierarchy, zs_json *edits
 static enum zs_status flush(struct zs_hierarchy *hierarchy, struct zs_error *err)
 {
     int tries = 0;
-    zs_json *edits = zs_edits_make(hierarchy);
+    bool is_committed = false;
+    zs_json *edits = make_edits(hierarchy);
     ZS_TRY_MEMORY(edits, err);
     enum zs_status status = zs_store_wait_commits(hierarchy->store, err); /* of chunks that documents refer to */
     if (status == ZS_OK) {
         do
-            status = flush_edits(hierarchy, edits, err);
-        while (status == ZS_CONFLICT && !hierarchy->is_committed && zs_conflict_again(&tries));
+            status = flush_edits(hierarchy, edits, &is_committed, err);
+        while (status == ZS_CONFLICT && !is_committed && zs_conflict_again(&tries));
     }
     zs_json_free(edits);
     return status;
@@ -265,10 +659,9 @@ enum zs_status zs_hierarchy_flush(struct zs_hierarchy *hierarchy, struct zs_erro
     if (zs_hierarchy_is_changed(hierarchy)) {
         struct zs_error reason = {0};
         ZS_TRY(zs_hierarchy_check_writable(hierarchy, err));
-        hierarchy->is_committed = false;
         const enum zs_status status = flush(hierarchy, &reason);
         if (status != ZS_OK) {
-            zs_hierarchy_end(hierarchy, status, reason.message);
+            zs_hierarchy_end(hierarchy, status, &reason);
             return zs_fail(err, status, "%s", reason.message);
         }
     }

@@ -1,3 +1,4 @@
+/* Finds the nodes of a store, one by one or all at once: from consolidated metadata, or by walking through it. */
 #include "zarr/hierarchy.h"
 
 #include <stdlib.h>
@@ -80,13 +81,16 @@ const struct zs_hierarchy_entry *zs_hierarchy_insert(struct zs_hierarchy *hierar
     return &hierarchy->entries[i];
 }
 
+static enum zs_status find(struct zs_hierarchy *hierarchy, const char *path, const struct zs_node **node,
+                           struct zs_error *err);
+
 bool zs_hierarchy_name_dimensions(struct zs_hierarchy *hierarchy, struct zs_node *node)
 {
     bool ok = true;
     char *path = node != NULL && zs_node_lacks_names(node) ? zs_path_parent(node->path) : NULL;
     for (int above = 0; above < 2 && path != NULL && zs_node_lacks_names(node) && ok; above++) {
         const struct zs_node *group;
-        if (zs_hierarchy_find(hierarchy, path, true, &group, NULL) == ZS_OK)
+        if (find(hierarchy, path, &group, NULL) == ZS_OK)
             ok = zs_node_take_names(node, group);
         char *next = zs_path_parent(path);
         free(path);
@@ -98,12 +102,20 @@ bool zs_hierarchy_name_dimensions(struct zs_hierarchy *hierarchy, struct zs_node
 
 /* ---- Nodes ---- */
 
+/* Lists the names below a path, of nodes or not. */
+static enum zs_status list_names(const struct zs_hierarchy *hierarchy, const char *path, char ***names,
+                                 struct zs_error *err)
+{
+    return hierarchy->is_draft ? zs_draft_list(hierarchy->store, path, names, err)
+                               : zs_store_list(hierarchy->store, path, names, err);
+}
+
 /* Returns whether a path without zarr.json is a group, since old writers left out the documents of groups: it holds
  * directories, and these are not the chunks of an array above it. */
 static bool is_implicit_group(struct zs_hierarchy *hierarchy, const char *path)
 {
     char **names;
-    if (hierarchy->store->is_remote || zs_store_list(hierarchy->store, path, &names, NULL) != ZS_OK)
+    if (hierarchy->store->is_remote || list_names(hierarchy, path, &names, NULL) != ZS_OK)
         return false;
     bool has_directory = false;
     for (char **name = names; *name != NULL && !has_directory; name++)
@@ -112,13 +124,13 @@ static bool is_implicit_group(struct zs_hierarchy *hierarchy, const char *path)
     char *parent = has_directory ? zs_path_parent(path) : NULL;
     const struct zs_node *above = NULL;
     const bool is_group =
-        parent != NULL && zs_hierarchy_find(hierarchy, parent, true, &above, NULL) == ZS_OK &&
+        parent != NULL && find(hierarchy, parent, &above, NULL) == ZS_OK &&
             above->type == ZS_NODE_GROUP;
     free(parent);
     return is_group;
 }
 
-enum zs_status zs_hierarchy_fail_absent(const struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
+static enum zs_status fail_absent(const struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
 {
     return zs_fail(err, ZS_NOT_FOUND, "%s: there is no array or group \"%s\"", hierarchy->store->root, path);
 }
@@ -127,41 +139,42 @@ static enum zs_status answer(const struct zs_hierarchy *hierarchy, const struct 
                              const struct zs_node **node, struct zs_error *err)
 {
     if (entry->node == NULL)
-        return entry->status == ZS_NOT_FOUND ? zs_hierarchy_fail_absent(hierarchy, entry->path, err)
+        return entry->status == ZS_NOT_FOUND ? fail_absent(hierarchy, entry->path, err)
                                              : zs_fail(err, entry->status, "%s", entry->message);
     *node = entry->node;
     return ZS_OK;
 }
 
 /* Reads a node from the store. The caller owns it. */
-static enum zs_status ask(struct zs_hierarchy *hierarchy, const char *path, bool guess_groups, struct zs_node **node,
-                          struct zs_error *err)
+static enum zs_status ask(struct zs_hierarchy *hierarchy, const char *path, struct zs_node **node, struct zs_error *err)
 {
-    const enum zs_status status = zs_document_get_node(hierarchy->store, path, node, err);
+    const enum zs_status status = hierarchy->is_draft ? zs_draft_get_node(hierarchy->store, path, node, err)
+                                                      : zs_document_get_node(hierarchy->store, path, node, err);
     if (status != ZS_NOT_FOUND)
         return status;
-    if (guess_groups && is_implicit_group(hierarchy, path))
+    if (is_implicit_group(hierarchy, path))
         return zs_node_create_implicit(path, node, err);
-    return zs_hierarchy_fail_absent(hierarchy, path, err);
+    return fail_absent(hierarchy, path, err);
 }
 
-void zs_hierarchy_note_failure(struct zs_hierarchy *hierarchy, enum zs_status status, const char *message)
+/* Counts a look-up or a listing that failed, and fails with its reason. */
+static enum zs_status fail_look_up(struct zs_hierarchy *hierarchy, enum zs_status status,
+                                   const struct zs_error *reason, struct zs_error *err)
 {
     (void)pthread_mutex_lock(&hierarchy->lock);
-    free(hierarchy->failure_message);
-    hierarchy->failure_message = zs_strdup(message);
+    hierarchy->reason = *reason;
     hierarchy->failure = status;
     hierarchy->failures++;
     (void)pthread_mutex_unlock(&hierarchy->lock);
+    return zs_fail(err, status, "%s", reason->message);
 }
 
 /* Fails for lack of memory, which is counted as each failure is: the node may be there. */
-static enum zs_status fail_look_up(struct zs_hierarchy *hierarchy, struct zs_error *err)
+static enum zs_status fail_without_memory(struct zs_hierarchy *hierarchy, struct zs_error *err)
 {
     struct zs_error reason;
     const enum zs_status status = zs_fail_memory(&reason);
-    zs_hierarchy_note_failure(hierarchy, status, reason.message);
-    return zs_fail(err, status, "%s", reason.message);
+    return fail_look_up(hierarchy, status, &reason, err);
 }
 
 size_t zs_hierarchy_failures(struct zs_hierarchy *hierarchy)
@@ -177,14 +190,13 @@ enum zs_status zs_hierarchy_check_since(struct zs_hierarchy *hierarchy, size_t f
     enum zs_status status = ZS_OK;
     (void)pthread_mutex_lock(&hierarchy->lock);
     if (hierarchy->failures != failures)
-        status = zs_fail(err, hierarchy->failure, "%s",
-                         hierarchy->failure_message != NULL ? hierarchy->failure_message : "looking for a node failed");
+        status = zs_fail(err, hierarchy->failure, "%s", hierarchy->reason.message);
     (void)pthread_mutex_unlock(&hierarchy->lock);
     return status;
 }
 
-enum zs_status zs_hierarchy_find(struct zs_hierarchy *hierarchy, const char *path, bool guess_groups,
-                                 const struct zs_node **node, struct zs_error *err)
+static enum zs_status find(struct zs_hierarchy *hierarchy, const char *path, const struct zs_node **node,
+                           struct zs_error *err)
 {
     bool is_there;
     enum zs_status status = ZS_OK;
@@ -197,20 +209,16 @@ enum zs_status zs_hierarchy_find(struct zs_hierarchy *hierarchy, const char *pat
     if (is_there)
         return status;
     if (is_hidden) /* the store may still have the removed node */
-        return zs_hierarchy_fail_absent(hierarchy, path, err);
+        return fail_absent(hierarchy, path, err);
     if (hierarchy->is_consolidated)
         return zs_fail(err, ZS_NOT_FOUND, "%s: the consolidated metadata list no array or group \"%s\"",
                        hierarchy->store->root, path);
 
     struct zs_error reason = {0};
     struct zs_hierarchy_entry entry = {0};
-    entry.status = ask(hierarchy, path, guess_groups, &entry.node, &reason);
-    if (entry.status == ZS_NOT_FOUND && !guess_groups)
-        return zs_fail(err, entry.status, "%s", reason.message);
-    if (entry.status != ZS_OK && !zs_is_no_node(entry.status)) {
-        zs_hierarchy_note_failure(hierarchy, entry.status, reason.message);
-        return zs_fail(err, entry.status, "%s", reason.message);
-    }
+    entry.status = ask(hierarchy, path, &entry.node, &reason);
+    if (entry.status != ZS_OK && !zs_is_no_node(entry.status))
+        return fail_look_up(hierarchy, entry.status, &reason, err);
     entry.path = zs_strdup(path);
     entry.message = entry.status != ZS_OK ? zs_strdup(reason.message) : NULL;
     const struct zs_hierarchy_entry *kept = NULL;
@@ -224,7 +232,7 @@ enum zs_status zs_hierarchy_find(struct zs_hierarchy *hierarchy, const char *pat
     }
     if (kept == NULL) {
         zs_hierarchy_entry_free(&entry);
-        return fail_look_up(hierarchy, err);
+        return fail_without_memory(hierarchy, err);
     }
     return status;
 }
@@ -235,8 +243,8 @@ enum zs_status zs_hierarchy_node(struct zs_hierarchy *hierarchy, const char *pat
     char *clean;
     enum zs_status status = zs_path_clean(path, &clean, err);
     if (status != ZS_OK)
-        return status == ZS_NO_MEMORY ? fail_look_up(hierarchy, err) : status;
-    status = zs_hierarchy_find(hierarchy, clean, true, node, err);
+        return status == ZS_NO_MEMORY ? fail_without_memory(hierarchy, err) : status;
+    status = find(hierarchy, clean, node, err);
     free(clean);
     return status;
 }
@@ -248,10 +256,300 @@ enum zs_status zs_hierarchy_node_at(struct zs_hierarchy *hierarchy, const char *
         return zs_fail(err, ZS_INVALID, "path \"%.200s\": expected one that is relative to a group", name);
     char *path = zs_format("%s/%s", base, name);
     if (path == NULL)
-        return fail_look_up(hierarchy, err);
+        return fail_without_memory(hierarchy, err);
     const enum zs_status status = zs_hierarchy_node(hierarchy, path, node, err);
     free(path);
     return status;
+}
+
+/* ---- Consolidated metadata ---- */
+
+static int compare_entries(const void *a, const void *b)
+{
+    return zs_path_compare(((const struct zs_hierarchy_entry *)a)->path, ((const struct zs_hierarchy_entry *)b)->path);
+}
+
+/* Keeps the first name that is left out; without memory none, and nothing else fails. */
+static void note_left_out(struct zs_hierarchy *hierarchy, const char *name)
+{
+    (void)pthread_mutex_lock(&hierarchy->lock);
+    if (hierarchy->left_out == NULL)
+        hierarchy->left_out = zs_strdup(name);
+    (void)pthread_mutex_unlock(&hierarchy->lock);
+}
+
+const char *zs_hierarchy_left_out(struct zs_hierarchy *hierarchy)
+{
+    (void)pthread_mutex_lock(&hierarchy->lock);
+    const char *name = hierarchy->left_out; /* never changes once it is set */
+    (void)pthread_mutex_unlock(&hierarchy->lock);
+    return name;
+}
+
+/* Returns whether a key is a path below the root, within the limits of listing; notes one that is not. */
+static bool is_usable_key(struct zs_hierarchy *hierarchy, const char *key)
+{
+    if (key[0] == '\0') /* the root itself */
+        return false;
+    if (zs_hierarchy_check_path(key, NULL) == ZS_OK)
+        return true;
+    note_left_out(hierarchy, key);
+    return false;
+}
+
+/* Builds the entry of one listed document. */
+static enum zs_status make_entry(const struct zs_store *store, const char *path, const zs_json *document,
+                                 struct zs_hierarchy_entry *entry, struct zs_error *err)
+{
+    struct zs_error reason = {0};
+    *entry = (struct zs_hierarchy_entry){0};
+    /* The cast is safe: a node that does not own its document only reads it. */
+    entry->status = zs_node_create(path, (zs_json *)document, false, &entry->node, &reason);
+    if (entry->status != ZS_NO_MEMORY) {
+        if (entry->status != ZS_OK) {
+            (void)zs_fail_in(&reason, entry->status, "%s: consolidated metadata", store->root);
+            entry->message = zs_strdup(reason.message);
+        }
+        entry->path = zs_strdup(path);
+    }
+    if (entry->path == NULL || (entry->node == NULL && entry->message == NULL)) {
+        zs_hierarchy_entry_free(entry);
+        return zs_fail_memory(err);
+    }
+    return ZS_OK;
+}
+
+/* Puts a group without zarr.json into the table. */
+static enum zs_status add_implicit_group(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
+{
+    struct zs_hierarchy_entry entry = {.path = zs_strdup(path)};
+    const struct zs_hierarchy_entry *kept = NULL;
+    if (entry.path != NULL && zs_node_create_implicit(path, &entry.node, err) == ZS_OK) {
+        (void)pthread_mutex_lock(&hierarchy->lock);
+        kept = zs_hierarchy_insert(hierarchy, entry);
+        (void)pthread_mutex_unlock(&hierarchy->lock);
+    }
+    if (kept != NULL)
+        return ZS_OK;
+    zs_hierarchy_entry_free(&entry);
+    return zs_fail_memory(err);
+}
+
+/* Adds the groups above a path that are not listed. */
+static enum zs_status add_groups_above(struct zs_hierarchy *hierarchy, const char *path, size_t *added,
+                                       struct zs_error *err)
+{
+    enum zs_status status = ZS_OK;
+    char *group = zs_path_parent(path);
+    while (group != NULL && status == ZS_OK && zs_hierarchy_entry_at(hierarchy, group) == NULL) {
+        status = ++*added <= ZS_HIERARCHY_MAX_NODES
+                     ? add_implicit_group(hierarchy, group, err)
+                     : zs_fail(err, ZS_INVALID, "%s/zarr.json: consolidated_metadata: expected at most %d groups that "
+                               "are not listed", hierarchy->store->root, ZS_HIERARCHY_MAX_NODES);
+        char *above = zs_path_parent(group);
+        free(group);
+        group = above;
+    }
+    if (group == NULL && status == ZS_OK) /* the root is there */
+        return zs_fail_memory(err);
+    free(group);
+    return status;
+}
+
+/* Adds the nodes of the root's consolidated metadata, if any, to the table, whose only entry is the root. */
+static enum zs_status consolidate(struct zs_hierarchy *hierarchy, struct zs_error *err)
+{
+    const zs_json *consolidated = zs_json_get(hierarchy->entries[0].node->document, "consolidated_metadata");
+    const zs_json *metadata = zs_document_listing(hierarchy->entries[0].node->document);
+    if (!zs_json_equals(zs_json_get(consolidated, "kind"), "inline") || metadata == NULL)
+        return ZS_OK;
+    const size_t members = zs_json_size(metadata);
+    struct zs_hierarchy_entry *found = zs_calloc(members, sizeof *found);
+    ZS_TRY_MEMORY(found, err);
+    enum zs_status status = ZS_OK;
+    size_t n = 0;
+    for (const zs_json *c = zs_json_first(metadata); c != NULL && status == ZS_OK; c = zs_json_next(c))
+        if (is_usable_key(hierarchy, zs_json_name(c)) &&
+            (status = make_entry(hierarchy->store, zs_json_name(c), c, &found[n], err)) == ZS_OK)
+            n++;
+
+    /* In order, each entry is appended at the end of the table, and the members of a group follow it. */
+    if (n > 1)
+        qsort(found, n, sizeof *found, compare_entries);
+    size_t added = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (status == ZS_OK)
+            status = add_groups_above(hierarchy, found[i].path, &added, err);
+        if (status == ZS_OK && (!zs_hierarchy_name_dimensions(hierarchy, found[i].node) ||
+                                zs_hierarchy_insert(hierarchy, found[i]) == NULL))
+            status = zs_fail_memory(err);
+        if (status != ZS_OK)
+            zs_hierarchy_entry_free(&found[i]);
+    }
+    free(found);
+    hierarchy->is_consolidated = status == ZS_OK && n > 0;
+    return status;
+}
+
+/* ---- The walk, which puts all nodes of the store into the table ---- */
+
+struct walk {
+    struct zs_hierarchy *hierarchy;
+    size_t directories; /* number of directories listed */
+    size_t nodes;       /* number of nodes found */
+};
+
+static enum zs_status walk_below(struct walk *w, const char *path, int depth, struct zs_error *err);
+
+/* Walks the node at `path` and all below it. */
+static enum zs_status walk_child(struct walk *w, const char *path, int depth, struct zs_error *err)
+{
+    if (++w->directories > ZS_HIERARCHY_MAX_NODES || depth > ZS_HIERARCHY_MAX_DEPTH)
+        return zs_fail(err, ZS_UNSUPPORTED,
+                       "%s: expected at most %d directories to look for arrays in, and %d one in the other; name the "
+                       "array to open it", w->hierarchy->store->root, ZS_HIERARCHY_MAX_NODES, ZS_HIERARCHY_MAX_DEPTH);
+    const struct zs_node *node = NULL;
+    const enum zs_status status = find(w->hierarchy, path, &node, err);
+    if (status == ZS_INVALID || status == ZS_UNSUPPORTED)
+        return ZS_OK; /* not a node that can be read; the rest of the store stays usable */
+    if (status != ZS_OK && status != ZS_NOT_FOUND)
+        return status;
+    const bool is_listed = node != NULL && !node->is_implicit;
+    const size_t before = w->nodes;
+    w->nodes += is_listed;
+    if (is_listed && node->type == ZS_NODE_ARRAY)
+        return ZS_OK; /* only chunks are below an array */
+    ZS_TRY(walk_below(w, path, depth, err));
+    return node == NULL && w->nodes > before ? add_implicit_group(w->hierarchy, path, err) : ZS_OK;
+}
+
+static enum zs_status walk_below(struct walk *w, const char *path, int depth, struct zs_error *err)
+{
+    char **names;
+    enum zs_status status = list_names(w->hierarchy, path, &names, err);
+    if (status == ZS_NOT_FOUND || (status == ZS_UNSUPPORTED && depth > 0))
+        return ZS_OK; /* removed meanwhile, or not a directory */
+    if (status != ZS_OK)
+        return status;
+    zs_names_sort(names); /* in order, each node is appended at the end of the table */
+    const char *before = "";
+    for (char **name = names; *name != NULL && status == ZS_OK; name++) {
+        const size_t n = zs_prefix_length(*name);
+        if (n == 0)
+            continue;
+        (*name)[n] = '\0';
+        /* Listed twice (draft.c), or beside a store in archives of macOS. */
+        if (strcmp(*name, before) == 0 || strcmp(*name, "__MACOSX") == 0)
+            continue;
+        before = *name;
+        if (!zs_is_inside_name(*name)) {
+            note_left_out(w->hierarchy, *name);
+            continue;
+        }
+        enum zs_link link = ZS_LINK_NONE;
+        char *child = zs_path_join(path, *name);
+        status = child != NULL ? zs_store_is_link(w->hierarchy->store, child, &link, err) : zs_fail_memory(err);
+        if (status == ZS_OK && link != ZS_LINK_LOOP) /* what is below that is listed above */
+            status = walk_child(w, child, depth + 1, err);
+        free(child);
+    }
+    zs_names_free(names);
+    return status;
+}
+
+static enum zs_status walk_store(struct walk *w, struct zs_error *err)
+{
+    const struct zs_node *root;
+    ZS_TRY(find(w->hierarchy, "", &root, err));
+    return root->type == ZS_NODE_GROUP ? walk_below(w, "", 0, err) : ZS_OK;
+}
+
+/* ---- Lists ---- */
+
+bool zs_hierarchy_is_listed(const struct zs_hierarchy *hierarchy, size_t i)
+{
+    const struct zs_hierarchy_entry *entries = hierarchy->entries;
+    const struct zs_node *node = entries[i].node;
+    bool is_group = node != NULL && (!node->is_implicit || i == 0);
+    for (size_t k = i + 1; node != NULL && !is_group && k < hierarchy->count &&
+                           zs_path_is_within(entries[k].path, entries[i].path); k++)
+        is_group = entries[k].node != NULL && !entries[k].node->is_implicit;
+    return is_group;
+}
+
+enum zs_status zs_hierarchy_list_known(struct zs_hierarchy *hierarchy, const struct zs_node ***nodes, size_t *count,
+                                       struct zs_error *err)
+{
+    size_t n = 0;
+    (void)pthread_mutex_lock(&hierarchy->lock);
+    const struct zs_node **list = zs_calloc(hierarchy->count, sizeof *list);
+    for (size_t i = 0; i < hierarchy->count && list != NULL; i++)
+        if (zs_hierarchy_is_listed(hierarchy, i))
+            list[n++] = hierarchy->entries[i].node; /* the table is in order */
+    (void)pthread_mutex_unlock(&hierarchy->lock);
+    ZS_TRY_MEMORY(list, err);
+    *nodes = list;
+    *count = n;
+    return ZS_OK;
+}
+
+enum zs_status zs_hierarchy_list(struct zs_hierarchy *hierarchy, const struct zs_node ***nodes, size_t *count,
+                                 struct zs_error *err)
+{
+    struct walk w = {.hierarchy = hierarchy};
+    struct zs_error reason = {0};
+    (void)pthread_mutex_lock(&hierarchy->lock);
+    const bool is_complete = hierarchy->is_consolidated || hierarchy->is_walked;
+    (void)pthread_mutex_unlock(&hierarchy->lock);
+    const enum zs_status status = is_complete ? ZS_OK : walk_store(&w, &reason);
+    if (status != ZS_OK && (status != ZS_UNSUPPORTED || w.directories > 0)) /* else the store cannot be listed */
+        return fail_look_up(hierarchy, status, &reason, err);
+    (void)pthread_mutex_lock(&hierarchy->lock);
+    hierarchy->is_walked = hierarchy->is_walked || status == ZS_OK;
+    (void)pthread_mutex_unlock(&hierarchy->lock);
+    return zs_hierarchy_list_known(hierarchy, nodes, count, err);
+}
+
+static const char *path_of_node(const void *node)
+{
+    return (*(const struct zs_node *const *)node)->path;
+}
+
+enum zs_status zs_nodes_find(const struct zs_node *const *nodes, size_t count, const char *base, const char *name,
+                             size_t *at, struct zs_error *err)
+{
+    char *path = zs_format("%s/%s", base, name), *clean = NULL;
+    const enum zs_status status = path != NULL ? zs_path_clean(path, &clean, err) : zs_fail_memory(err);
+    free(path);
+    *at = count;
+    if (status != ZS_OK)
+        return status == ZS_NO_MEMORY ? status : ZS_OK; /* else the path is not valid for a node */
+    const size_t i = zs_path_position(nodes, count, sizeof *nodes, path_of_node, clean);
+    if (i < count && strcmp(nodes[i]->path, clean) == 0)
+        *at = i;
+    free(clean);
+    return ZS_OK;
+}
+
+const struct zs_node *zs_nodes_child(const struct zs_node *const *nodes, size_t count, const char *group, size_t *at)
+{
+    size_t i = *at + zs_path_position(nodes + *at, count - *at, sizeof *nodes, path_of_node, group);
+    if (i < count && strcmp(nodes[i]->path, group) == 0)
+        i++; /* the group itself */
+    for (; i < count; i++) {
+        const struct zs_node *node = nodes[i];
+        const char *below = zs_path_below(group, node->path);
+        if (below == NULL)
+            break;
+        if (strchr(below, '/') != NULL) /* the group between is not in the list */
+            continue;
+        *at = i + 1; /* behind all below it */
+        while (*at < count && zs_path_is_within(nodes[*at]->path, node->path))
+            ++*at;
+        return node;
+    }
+    *at = count;
+    return NULL;
 }
 
 /* ---- Opening ---- */
@@ -269,56 +567,46 @@ enum zs_status zs_hierarchy_create(struct zs_store *store, struct zs_hierarchy *
     return ZS_OK;
 }
 
-/* Takes over the document. */
-static enum zs_status create_root(struct zs_store *store, zs_json **document, struct zs_node **root,
+/* Takes over the document, also on failure. */
+static enum zs_status create_root(struct zs_hierarchy *hierarchy, zs_json *document, struct zs_node **root,
                                   struct zs_error *err)
 {
-    const enum zs_status status = zs_node_create("", *document, true, root, err);
-    *document = NULL;
-    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s", store->root);
-}
-
-/* Replaces the document, an entry point of the draft, by that of the root of a store before it. */
-static enum zs_status open_draft(struct zs_store **store, zs_json **document, struct zs_error *err)
-{
-    const enum zs_status status = zs_draft_open(*store, *document, store, err);
-    zs_json_free(*document);
-    *document = NULL;
-    return status == ZS_OK ? zs_document_get(*store, "zarr.json", document, NULL, err) : status;
+    struct zs_store *store = hierarchy->store;
+    hierarchy->is_draft = zs_draft_is_entry(document);
+    if (!hierarchy->is_draft) {
+        const enum zs_status status = zs_node_create("", document, true, root, err);
+        return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s", store->root);
+    }
+    const enum zs_status status = zs_draft_open(store, document, err);
+    zs_json_free(document);
+    return status == ZS_OK ? zs_draft_get_node(store, "", root, err) : status;
 }
 
 /* Takes over the document, also on failure. */
 static enum zs_status open_document(struct zs_store *store, zs_json *document, bool use_consolidated,
                                     struct zs_hierarchy **out, struct zs_error *err)
 {
-    struct zs_hierarchy_entry root = {0};
+    struct zs_hierarchy_entry root = {.path = zs_strdup("")};
     struct zs_hierarchy *hierarchy = NULL;
-    struct zs_store *const given = store;
-    enum zs_status status = zs_draft_is_entry(document) ? open_draft(&store, &document, err) : ZS_OK;
-    if (status == ZS_OK)
-        status = zs_hierarchy_create(store, &hierarchy, err);
-    if (status == ZS_OK) {
-        hierarchy->is_consolidated = hierarchy->is_new = false;
-        status = create_root(store, &document, &root.node, err);
+    enum zs_status status = zs_hierarchy_create(store, &hierarchy, err);
+    if (status != ZS_OK) {
+        zs_json_free(document);
+        free(root.path);
+        return status;
     }
-    if (hierarchy != NULL && store != given)
-        hierarchy->draft = store;
-    else if (store != given)
-        zs_store_free(store);
-    zs_json_free(document);
-    root.path = zs_strdup("");
+    hierarchy->is_consolidated = hierarchy->is_new = false;
+    status = create_root(hierarchy, document, &root.node, err);
     if (status == ZS_OK && (root.path == NULL || zs_hierarchy_insert(hierarchy, root) == NULL))
         status = zs_fail_memory(err);
     if (status != ZS_OK)
         zs_hierarchy_entry_free(&root);
     else if (use_consolidated)
-        status = zs_hierarchy_consolidate(hierarchy, err);
-    if (status != ZS_OK) {
+        status = consolidate(hierarchy, err);
+    if (status == ZS_OK)
+        *out = hierarchy;
+    else
         zs_hierarchy_free(hierarchy);
-        return status;
-    }
-    *out = hierarchy;
-    return ZS_OK;
+    return status;
 }
 
 enum zs_status zs_hierarchy_open(struct zs_store *store, bool use_consolidated, struct zs_hierarchy **out,
@@ -341,17 +629,14 @@ void zs_hierarchy_free(struct zs_hierarchy *hierarchy)
 {
     if (hierarchy == NULL)
         return;
-    zs_names_free(hierarchy->replaced.list);
     /* The root, the first entry, owns the documents of consolidated nodes: free it last. */
     while (hierarchy->count > 0)
         zs_hierarchy_entry_free(&hierarchy->entries[--hierarchy->count]);
-    while (hierarchy->retired_count > 0)
-        zs_node_free(hierarchy->retired[--hierarchy->retired_count]);
-    free(hierarchy->retired);
+    for (struct zs_node *node = hierarchy->retired, *next; node != NULL; node = next) {
+        next = node->next;
+        zs_node_free(node);
+    }
     free(hierarchy->entries);
-    free(hierarchy->failure_message);
-    free(hierarchy->end_message);
-    zs_store_free(hierarchy->draft);
     free(hierarchy->left_out);
     (void)pthread_mutex_destroy(&hierarchy->lock);
     free(hierarchy);
@@ -364,16 +649,13 @@ struct zs_store *zs_hierarchy_store(const struct zs_hierarchy *hierarchy)
 
 bool zs_hierarchy_is_draft(const struct zs_hierarchy *hierarchy)
 {
-    return hierarchy->draft != NULL;
+    return hierarchy->is_draft;
 }
 
 enum zs_status zs_hierarchy_check_writable(const struct zs_hierarchy *hierarchy, struct zs_error *err)
 {
     ZS_TRY(zs_store_check_writable(hierarchy->store, err));
-    if (hierarchy->ended != ZS_OK)
-        return zs_fail(err, hierarchy->ended, "%s",
-                       hierarchy->end_message != NULL ? hierarchy->end_message : "an edit failed before");
-    return ZS_OK;
+    return hierarchy->ended == ZS_OK ? ZS_OK : zs_fail(err, hierarchy->ended, "%s", hierarchy->end_reason.message);
 }
 
 bool zs_hierarchy_is_consolidated(const struct zs_hierarchy *hierarchy)

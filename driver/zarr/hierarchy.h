@@ -2,13 +2,15 @@
  * documents. */
 #pragma once
 
-#include "store/store.h"
+#include "zarr/document.h"
 #include "zarr/name.h"
-#include "zarr/node.h"
 
 struct zs_hierarchy;
 
-/* Opens a store by its root zarr.json, which may also be that of the 2022 draft (draft.h). With use_consolidated,
+/* In the URL that zarr_format is in a store of the 2022 draft. */
+#define ZS_DRAFT_FORMAT "purl.org/zarr/spec/protocol/core/3.0"
+
+/* Opens a store by its root zarr.json, which may also be that of the 2022 draft (draft.c). With use_consolidated,
  * inline consolidated metadata of the root, unless null or empty, answer for the whole store without a request: a path
  * that they do not list, and that lies above no listed path, does not exist. Entries whose keys are not valid paths are
  * ignored; an entry that is not a valid node returns its error when it is looked up. ZS_NOT_FOUND when the store has no
@@ -85,14 +87,9 @@ const struct zs_node *zs_nodes_child(const struct zs_node *const *nodes, size_t 
  *
  * An error of a flush ends the hierarchy: it refuses all further changes and flushes with the first message. ---- */
 
-/* Looks up the node that is stored at `path`, even if consolidated metadata, which may be older, do not list it: for
- * callers that are about to write there. A directory without zarr.json is not a node. Does not read a store that is
- * being created. */
-enum zs_status zs_hierarchy_stored_node(struct zs_hierarchy *hierarchy, const char *path, const struct zs_node **node,
-                                        struct zs_error *err);
-
-/* Like zs_hierarchy_stored_node(), for callers that are about to create a node there: *node is NULL when no node is
- * known at the path. Flushes where the removal of one is pending: what is created must not share its keys. ZS_INVALID
+/* Looks up the node that is stored at a clean path, even if consolidated metadata, which may be older, do not list it:
+ * for callers that are about to write there. *node is NULL when no node is known at the path. Flushes where the removal
+ * of one is pending: what is created must not share its keys. Does not read a store that is being created. ZS_INVALID
  * or ZS_UNSUPPORTED when a zarr.json there is no node, ZS_INVALID when the path is not valid inside a store. */
 enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *hierarchy, const char *path, const struct zs_node **node,
                                      struct zs_error *err);
@@ -104,14 +101,11 @@ enum zs_status zs_hierarchy_edit(struct zs_hierarchy *hierarchy, const struct zs
                                  struct zs_error *err);
 
 /* Adds a node that owns its document; takes over both, also on failure. Where a node is at the path the next flush puts
- * the members that differ over those of its own zarr.json, and the chunks stay. ZS_INVALID there when another writer
- * made the array longer than the shape that is put. ZS_INVALID when the path is not valid inside a store (name.h), and
- * where the removal of a node there is pending in a store that is not new. */
+ * the members that differ over those of its own zarr.json, and the chunks stay, unless the keys of an array of one
+ * dimension are other ones: the former chunks go then. ZS_INVALID there when another writer made the array longer than
+ * the shape that is put. ZS_INVALID when the path is not valid inside a store (name.h), and where the removal of a node
+ * there is pending in a store that is not new. */
 enum zs_status zs_hierarchy_add(struct zs_hierarchy *hierarchy, struct zs_node *node, struct zs_error *err);
-
-/* Like zs_hierarchy_add(), for an array of one dimension whose chunks are already stored, by other keys than those of
- * the array that it replaces: these chunks go after the flush. */
-enum zs_status zs_hierarchy_replace(struct zs_hierarchy *hierarchy, struct zs_node *node, struct zs_error *err);
 
 /* Removes the node at `path` and all nodes below it. The flush removes their objects (zarr/contents.h; files of others
  * stay) when no document lists them any more. ZS_ARGUMENT for the root, ZS_INVALID when the path is not valid inside a
@@ -138,6 +132,10 @@ void zs_hierarchy_defer(struct zs_hierarchy *hierarchy, bool is_deferred);
 /* Returns whether the node was added through this hierarchy, and its document is not written yet. */
 bool zs_hierarchy_is_unpublished(const struct zs_hierarchy *hierarchy, const struct zs_node *node);
 
+/* Returns whether chunks that are written beside those of an array (NULL: there is none) have keys "c.0", else "c/0":
+ * no stored document has these. */
+bool zs_hierarchy_takes_dots(const struct zs_hierarchy *hierarchy, const struct zs_node *node);
+
 /* Checks that the store still has the array that `node` describes, for callers that are about to write chunks. ZS_OK
  * when the members of its zarr.json that matter to chunks are unchanged (attributes and names may differ), or when the
  * document is still pending; on a local disk, no other writer must have stored one. ZS_INVALID when the array is gone
@@ -153,14 +151,49 @@ enum zs_status zs_hierarchy_check_array(const struct zs_hierarchy *hierarchy, co
  * it. */
 enum zs_status zs_hierarchy_flush(struct zs_hierarchy *hierarchy, struct zs_error *err);
 
-/* Removes the chunks that an append that failed has made at and below `path`, through another handle of the store.
- * Marks stay, and all where documents are, or a flush has begun: what that did not finish, the next writer does. */
-enum zs_status zs_hierarchy_take_back(const struct zs_hierarchy *hierarchy, struct zs_store *store, const char *path,
-                                      struct zs_error *err);
-
 /* Finishes the changes that a killed writer began (flush.c), in a store that is not remote: there the next flush does.
  * Call it before zs_hierarchy_open() of a store that is to be changed. */
 enum zs_status zs_hierarchy_recover(struct zs_store *store, struct zs_error *err);
+
+/* ---- Making nodes: in memory at once, in the store at the next flush ---- */
+
+/* Adds the node of a document (taken over; NULL: ZS_NO_MEMORY) at a path. In a store that zs_hierarchy_create() began,
+ * add the root ("") first. Fails for an array that could not be read. *node is borrowed from the hierarchy, here and
+ * below. */
+enum zs_status zs_add_document(struct zs_hierarchy *hierarchy, const char *path, zs_json *document,
+                               const struct zs_node **node, struct zs_error *err);
+
+/* Creates the node of a document (taken over; NULL: ZS_NO_MEMORY) directly in the group at `parent` ("" is the root).
+ * ZS_ARGUMENT when the name is not valid for a node (name.h), is not portable (names of files on other systems and
+ * GDAL's names of arrays exclude : and \ and a leading .z), or is taken. Removes chunks that a killed process left
+ * there. */
+enum zs_status zs_node_make(struct zs_hierarchy *hierarchy, const char *parent, const char *name, zs_json *document,
+                            const struct zs_node **node, struct zs_error *err);
+/* The same for a group. */
+enum zs_status zs_group_make(struct zs_hierarchy *hierarchy, const char *parent, const char *name,
+                             const struct zs_node **node, struct zs_error *err);
+
+/* Whether a new node may have this name; else ZS_ARGUMENT. */
+enum zs_status zs_node_check_name(const char *name, struct zs_error *err);
+
+/* Changes the shape of an array, the names of its dimensions or, of a new array without chunks, the fill value (one
+ * element, native order) by replacing the node at its path. NULL arguments keep the state of `node`, which may itself
+ * be a replaced node; names[d] NULL removes a name. Flush arrays opened from the old node before, and reopen them
+ * after; the caller deals with chunks outside the new shape. ZS_UNSUPPORTED when the document lists chunk lengths along
+ * a dimension that changes, ZS_INVALID for a shape that is not valid. */
+enum zs_status zs_array_update_document(struct zs_hierarchy *hierarchy, const struct zs_node *node,
+                                        const uint64_t *shape, const char *const *names, const void *fill_value,
+                                        const struct zs_node **replacement, struct zs_error *err);
+
+/* Renames a node within its group, with all nodes below it, in the store at once; pending changes are flushed before.
+ * Reopen its arrays after. ZS_ARGUMENT for an invalid or taken name, ZS_UNSUPPORTED when the store has no directories.
+ * A process that is killed meanwhile leaves the node at its old or its new path, at worst in a store without
+ * consolidated metadata. */
+enum zs_status zs_node_rename(struct zs_hierarchy *hierarchy, const char *path, const char *name, struct zs_error *err);
+
+/* Adds consolidated metadata of all known nodes to the root of a new store, before its first flush. Later flushes keep
+ * them up to date. */
+enum zs_status zs_root_consolidate(struct zs_hierarchy *hierarchy, struct zs_error *err);
 
 /* Limits of the walk by listing: the metadata come from strangers, and every directory costs requests. Beyond these
  * limits zs_hierarchy_list() fails with a message that says so; keys of consolidated metadata are ignored. */

@@ -1,6 +1,7 @@
 #include "zarr/json.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,12 +53,6 @@ static size_t escape_at(const char *text, size_t n, bool *is_odd)
     return is_pair ? 2 * ESCAPE_LENGTH : unit >= 0 ? ESCAPE_LENGTH : 2;
 }
 
-/* Appends to `out`, which is NULL where the text is only checked. */
-static enum zs_status put(struct zs_buffer *out, const char *text, size_t n, struct zs_error *err)
-{
-    return out != NULL ? zs_buffer_append(out, text, n, err) : ZS_OK;
-}
-
 /* Copies the string whose first quote is text[*at], with U+FFFD for odd escapes; *at is then behind it. */
 static enum zs_status scan_string(const char *text, size_t length, size_t *at, struct zs_buffer *out,
                                   struct zs_error *err)
@@ -71,8 +66,8 @@ static enum zs_status scan_string(const char *text, size_t length, size_t *at, s
             return zs_fail(err, ZS_INVALID, "not JSON: malformed escape at offset %zu", i); /* a NUL to cJSON */
         const size_t n = text[i] == '\\' ? escape_at(text + i, length - i, &is_odd) : 1;
         if (is_odd) {
-            ZS_TRY(put(out, text + from, i - from, err));
-            ZS_TRY(put(out, "\\ufffd", ESCAPE_LENGTH, err));
+            ZS_TRY(zs_buffer_append(out, text + from, i - from, err));
+            ZS_TRY(zs_buffer_append(out, "\\ufffd", ESCAPE_LENGTH, err));
             from = i + n;
         }
         i += n;
@@ -80,7 +75,7 @@ static enum zs_status scan_string(const char *text, size_t length, size_t *at, s
     if (i >= length)
         return zs_fail(err, ZS_INVALID, "not JSON: the string at offset %zu does not end", *at);
     *at = i + 1;
-    return put(out, text + from, i + 1 - from, err);
+    return zs_buffer_append(out, text + from, i + 1 - from, err);
 }
 
 /* Copies the number that begins at text[*at] as a marked string. */
@@ -91,10 +86,10 @@ static enum zs_status scan_number(const char *text, size_t length, size_t *at, s
     /* "1x" or "1-2": let the message be about the number, not about the string that we would make of it. */
     if (n == 0 || (end < length && !is_space(text[end]) && memchr(",]}", text[end], 3) == NULL))
         return zs_fail(err, ZS_INVALID, "not JSON: malformed number at offset %zu", *at);
-    ZS_TRY(put(out, (const char[]){'"', MARK}, 2, err));
-    ZS_TRY(put(out, text + *at, n, err));
+    ZS_TRY(zs_buffer_append(out, (const char[]){'"', MARK}, 2, err));
+    ZS_TRY(zs_buffer_append(out, text + *at, n, err));
     *at = end;
-    return put(out, "\"", 1, err);
+    return zs_buffer_append(out, "\"", 1, err);
 }
 
 static enum zs_status scan(const char *text, size_t length, struct zs_buffer *out, struct zs_error *err)
@@ -125,15 +120,10 @@ static enum zs_status scan(const char *text, size_t length, struct zs_buffer *ou
             return zs_fail(err, ZS_INVALID, "JSON of more than %zu values", ZS_JSON_MAX_VALUES);
         for (n = 1; is_space(c) && i + n < length && is_space(text[i + n]);)
             n++;
-        ZS_TRY(put(out, text + i, n, err));
+        ZS_TRY(zs_buffer_append(out, text + i, n, err));
         i += n;
     }
-    return put(out, "", 1, err);
-}
-
-enum zs_status zs_json_check(const char *text, size_t length, struct zs_error *err)
-{
-    return scan(text, length, NULL, err);
+    return zs_buffer_append(out, "", 1, err);
 }
 
 /* ---- Parsing ---- */
@@ -210,6 +200,14 @@ enum zs_status zs_json_parse(const char *text, size_t length, zs_json **root, st
         *root = parsed;
     else
         cJSON_Delete(parsed);
+    return status;
+}
+
+enum zs_status zs_json_check(const char *text, size_t length, struct zs_error *err)
+{
+    zs_json *root = NULL;
+    const enum zs_status status = zs_json_parse(text, length, &root, err);
+    cJSON_Delete(root);
     return status;
 }
 
@@ -518,4 +516,151 @@ void zs_json_remove(zs_json *object, const char *name)
 {
     if (cJSON_IsObject(object))
         cJSON_DeleteItemFromObjectCaseSensitive(object, name);
+}
+
+/* ---- Printing. It is ours rather than cJSON's, since numbers have to come out of their marked strings anyway; and
+ * lists of numbers, which zarr.json is full of, stay on one line. ---- */
+
+/* Bytes of a value in a message. */
+#define MAX_FOUND_BYTES 100
+
+/* Objects, and lists with lists or objects in them, of so many levels are broken into lines. What is deeper has no
+ * spaces: of a raster with overviews, whose consolidated metadata list each node at the third level, a third of the
+ * document was white space, on every open over a network. */
+#define BROKEN_LEVELS 3
+
+struct printer {
+    struct zs_buffer text;
+    bool no_memory;
+};
+
+static void print_text(struct printer *p, const char *text, size_t n)
+{
+    if (!p->no_memory && zs_buffer_append(&p->text, text, n, NULL) != ZS_OK)
+        p->no_memory = true;
+}
+
+static void print_line(struct printer *p, size_t depth)
+{
+    print_text(p, "\n", 1);
+    while (depth-- > 0)
+        print_text(p, "  ", 2);
+}
+
+static void print_string(struct printer *p, const char *text)
+{
+    static const char hex[] = "0123456789abcdef";
+    print_text(p, "\"", 1);
+    while (*text != '\0') {
+        size_t plain = 0;
+        while ((unsigned char)text[plain] >= ' ' && text[plain] != '"' && text[plain] != '\\')
+            plain++;
+        print_text(p, text, plain);
+        text += plain;
+        if (*text == '\0')
+            break;
+        const char c = *text++;
+        if (c == '\n')
+            print_text(p, "\\n", 2);
+        else if (c == '\t')
+            print_text(p, "\\t", 2);
+        else if (c == '"' || c == '\\')
+            print_text(p, (char[]){'\\', c}, 2);
+        else
+            print_text(p, (char[]){'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]}, 6);
+    }
+    print_text(p, "\"", 1);
+}
+
+static bool print_scalar(struct printer *p, const zs_json *node)
+{
+    const char *text;
+    bool truth;
+    if (zs_json_number(node, &text))
+        print_text(p, text, strlen(text));
+    else if (zs_json_string(node, &text))
+        print_string(p, text);
+    else if (zs_json_bool(node, &truth))
+        print_text(p, truth ? "true" : "false", truth ? 4 : 5);
+    else if (!zs_json_is_array(node) && !zs_json_is_object(node))
+        print_text(p, "null", 4);
+    else
+        return false;
+    return true;
+}
+
+static bool is_broken(const zs_json *node, size_t depth)
+{
+    bool is_nested = zs_json_is_object(node) && zs_json_first(node) != NULL;
+    for (const zs_json *c = zs_json_first(node); c != NULL && !is_nested && depth < BROKEN_LEVELS; c = zs_json_next(c))
+        is_nested = zs_json_is_array(c) || zs_json_is_object(c);
+    return is_nested && depth < BROKEN_LEVELS;
+}
+
+/* Recurses as deep as the document is nested: ZS_JSON_MAX_DEPTH for what was parsed. */
+static void print_node(struct printer *p, const zs_json *node, size_t depth)
+{
+    if (print_scalar(p, node))
+        return;
+    const bool is_object = zs_json_is_object(node), has_lines = is_broken(node, depth);
+    print_text(p, is_object ? "{" : "[", 1);
+    for (const zs_json *c = zs_json_first(node); c != NULL; c = zs_json_next(c)) {
+        if (c != zs_json_first(node))
+            print_text(p, ",", 1);
+        if (has_lines)
+            print_line(p, depth + 1);
+        if (is_object) {
+            print_string(p, zs_json_name(c) != NULL ? zs_json_name(c) : "");
+            print_text(p, ": ", has_lines ? 2 : 1);
+        }
+        print_node(p, c, depth + 1);
+    }
+    if (has_lines)
+        print_line(p, depth);
+    print_text(p, is_object ? "}" : "]", 1);
+}
+
+/* Prints a node as one at a depth of a document. */
+static char *print(const zs_json *node, size_t depth)
+{
+    struct printer p = {0};
+    print_node(&p, node, depth);
+    if (depth == 0)
+        print_text(&p, "\n", 1);
+    print_text(&p, "", 1);
+    if (p.no_memory) {
+        zs_buffer_free(&p.text);
+        return NULL;
+    }
+    return (char *)p.text.data;
+}
+
+char *zs_json_print(const zs_json *node)
+{
+    return print(node, BROKEN_LEVELS);
+}
+
+char *zs_json_print_pretty(const zs_json *node)
+{
+    return print(node, 0);
+}
+
+void zs_error_set_found(struct zs_error *err, const zs_json *node, const char *format, ...)
+{
+    if (err == NULL)
+        return;
+    char message[sizeof err->message];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    char *text = node != NULL ? zs_json_print(node) : NULL;
+    size_t n = text != NULL ? strlen(text) : 0;
+    const bool is_cut = n > MAX_FOUND_BYTES;
+    if (is_cut)
+        for (n = MAX_FOUND_BYTES; ((unsigned char)text[n] & 0xC0) == 0x80; n--) /* not within a character */
+            ;
+    zs_error_set(err, "%s, found %.*s%s", message, text != NULL ? (int)n : 0, text != NULL ? text : "",
+                 text == NULL ? (node == NULL ? "no such member" : "another value") : is_cut ? "..." : "");
+    free(text);
 }

@@ -35,8 +35,8 @@ enum zs_json_type {
 #define ZS_JSON_MAX_VALUES ((size_t)4 << 20)
 
 /* Parses `length` bytes of UTF-8 into *root (released with zs_json_free()). ZS_INVALID with the offset when it is not
- * JSON, exceeds one of the limits above, or has trailing text. Of members that have one name the last counts, as for
- * Python and most others; RFC 8259 leaves that open. */
+ * JSON, exceeds one of the limits above, or has trailing text. Of members that have one name the last counts,
+ * as in Python. */
 enum zs_status zs_json_parse(const char *text, size_t length, zs_json **root, struct zs_error *err);
 void zs_json_free(zs_json *root);
 /* Whether a text that was printed is within the limits above; ZS_INVALID. */

@@ -95,6 +95,14 @@ char *zs_path_parent(const char *path)
     return slash != NULL ? zs_strndup(path, (size_t)(slash - path)) : zs_strdup("");
 }
 
+size_t zs_path_depth(const char *path)
+{
+    size_t depth = path[0] != '\0';
+    for (; *path != '\0'; path++)
+        depth += *path == '/';
+    return depth;
+}
+
 const char *zs_path_name(const char *path)
 {
     const char *slash = strrchr(path, '/');

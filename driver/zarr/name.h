@@ -27,6 +27,8 @@ void zs_unescape(char *text);
 
 /* Returns the path of the group that holds `path`, freed with free(); NULL for the root, and without memory. */
 char *zs_path_parent(const char *path);
+/* Returns the number of names in a path. */
+size_t zs_path_depth(const char *path);
 /* Returns the last component of a path, borrowed. */
 const char *zs_path_name(const char *path);
 /* Returns `path` relative to `group`, borrowed; NULL when `path` is not below `group`. */

@@ -39,6 +39,7 @@ struct zs_array_meta {
     bool has_edges;                             /* of some dimension */
     char key_separator;                         /* '/' or '.' */
     bool key_is_v2;                             /* chunk_key_encoding "v2" rather than "default" */
+    bool key_is_draft;                          /* as in stores of the 2022 draft: "data/root/path/c0/3" */
     char *dimension_names[ZS_MAX_NDIM];         /* NULL where unnamed */
     bool names_are_implied;                     /* by its group, so its document has none: zs_node_take_names() */
     const zs_json *codecs;                      /* borrowed from the node's document, or: */
@@ -67,6 +68,7 @@ struct zs_node {
     enum zs_status array_status;        /* why an array cannot be read: ZS_UNSUPPORTED, ZS_INVALID; else ZS_OK */
     const struct zs_error *array_error; /* the same as a message with the file's name: "group/array/zarr.json: ..." */
     bool is_text;                       /* its data type is one of text (dtype.h), so it is never a raster */
+    struct zs_node *next;               /* of those that left the table of a hierarchy */
 };
 
 /* Makes a node from a parsed zarr.json. Copies `path`. Takes over `document` when owns_document, also on failure. An

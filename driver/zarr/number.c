@@ -114,38 +114,40 @@ bool zs_number_float(const char *token, float *out)
     return true;
 }
 
-bool zs_number_int64(const char *token, int64_t *out)
+/* Reads an integer, also one with a fraction or an exponent, as its sign and magnitude. */
+static bool read_integer(const char *token, bool *is_negative, uint64_t *magnitude)
 {
+    double value;
+    *is_negative = token[0] == '-';
     if (is_plain_integer(token)) {
         errno = 0;
-        const intmax_t value = strtoimax(token, NULL, 10);
-        if (errno == ERANGE || value < INT64_MIN || value > INT64_MAX)
-            return false;
-        *out = (int64_t)value;
-        return true;
+        const uintmax_t read = strtoumax(token + *is_negative, NULL, 10);
+        *magnitude = (uint64_t)read;
+        return errno != ERANGE && read <= UINT64_MAX;
     }
-    double value;
-    if (!zs_number_double(token, &value) || !(value >= -0x1p63 && value < 0x1p63) || value != floor(value))
+    if (!zs_number_double(token, &value) || !(fabs(value) < 0x1p64) || value != floor(value))
         return false;
-    *out = (int64_t)value;
+    *magnitude = (uint64_t)fabs(value);
+    return true;
+}
+
+bool zs_number_int64(const char *token, int64_t *out)
+{
+    bool is_negative;
+    uint64_t magnitude;
+    if (!read_integer(token, &is_negative, &magnitude) || magnitude > (uint64_t)INT64_MAX + is_negative)
+        return false;
+    *out = is_negative && magnitude > 0 ? -(int64_t)(magnitude - 1) - 1 : (int64_t)magnitude;
     return true;
 }
 
 bool zs_number_uint64(const char *token, uint64_t *out)
 {
-    if (is_plain_integer(token)) {
-        const bool negative = token[0] == '-'; /* strtoumax would wrap it around; -0 is 0 */
-        errno = 0;
-        const uintmax_t value = strtoumax(token + negative, NULL, 10);
-        if (errno == ERANGE || value > UINT64_MAX || (negative && value != 0))
-            return false;
-        *out = (uint64_t)value;
-        return true;
-    }
-    double value;
-    if (!zs_number_double(token, &value) || !(value >= 0 && value < 0x1p64) || value != floor(value))
+    bool is_negative; /* -0 is 0 */
+    uint64_t magnitude;
+    if (!read_integer(token, &is_negative, &magnitude) || (is_negative && magnitude != 0))
         return false;
-    *out = (uint64_t)value;
+    *out = magnitude;
     return true;
 }
 

@@ -24,6 +24,31 @@ extern "C"
 
 /* ---- What is copied at once ---- */
 
+namespace
+{
+/* How the pixels of a source come. */
+struct CopySource
+{
+    uint64_t width, height, bands;
+    uint64_t item;           /* bytes of a pixel in memory */
+    bool isPixelInterleaved; /* reading one band costs as much as reading all */
+    uint64_t blockColumns, blockRows;
+    uint64_t cacheBytes;     /* that GDAL keeps of its blocks */
+};
+
+struct CopyChunk
+{
+    uint64_t bands, rows, columns;
+};
+
+/* What is copied at once: whole chunks, except at the edges. */
+struct CopyStep
+{
+    uint64_t bands, rows, columns;
+    uint64_t run; /* bands that follow each other in a box of the array: a step ends where they do */
+};
+} // namespace
+
 /* Most bytes of two steps: one is read while the other is written. A single step up to this is better than a source
  * that is read more than once. */
 constexpr uint64_t COPY_BYTES = 256 << 20;
@@ -63,65 +88,93 @@ static uint64_t coverBlock(uint64_t block, uint64_t chunk, uint64_t size, uint64
     return std::min(std::max<uint64_t>(1, chunks) * chunk, size);
 }
 
-ZSCopyStep zsCopyStep(const ZSCopySource &source, const struct zs_raster_spec &spec, int threads)
+/* Pixels in a chunk of the raster; of HEALPix cells, in the square of a shard. */
+static CopyChunk chunkOf(const CopySource &source, const struct zs_raster_spec &spec)
 {
-    const int y = spec.axis_count, x = y + 1;
-    const bool areCells = spec.healpix != nullptr;
-    const uint64_t square = areCells ? squareOf(spec, source.item) : 0, workers = static_cast<uint64_t>(threads);
-    const uint64_t down = std::min(areCells ? square : spec.chunk[y], source.height);
-    const uint64_t across = std::min(areCells ? square : spec.chunk[x], source.width);
-    uint64_t depth = 1;
+    const int y = spec.axis_count;
+    const uint64_t square = spec.healpix != nullptr ? squareOf(spec, source.item) : 0;
+    CopyChunk chunk = {1, square > 0 ? square : spec.chunk[y], square > 0 ? square : spec.chunk[y + 1]};
+    chunk.rows = std::min(chunk.rows, source.height);
+    chunk.columns = std::min(chunk.columns, source.width);
     for (int d = 0; d < y; d++)
-        depth *= spec.chunk[d];
-    const auto bytesOf = [&source](uint64_t bands, uint64_t rows, uint64_t columns)
-    { return source.item * bands * rows * columns; };
+        chunk.bands *= spec.chunk[d];
+    return chunk;
+}
 
-    // The least: a chunk, or those that hold a block of the source where GDAL's cache would not keep it for the next.
-    ZSCopyStep step = {1, down, across, 0, false};
-    const uint64_t together = std::max<uint64_t>(1, COPY_BYTES / 2 / bytesOf(1, down, across));
+static uint64_t bytesOf(const CopySource &source, const CopyStep &step)
+{
+    return source.item * step.bands * step.rows * step.columns;
+}
+
+/* Whether the blocks that a row of steps reads have left GDAL's cache before the next row needs them again. */
+static bool isEvicted(const CopySource &source, const CopyStep &step)
+{
+    const uint64_t rows = std::min(std::max(source.blockRows, step.rows), source.height);
+    return source.item * step.bands * rows * source.width > source.cacheBytes / 2;
+}
+
+/* The least that is copied at once: a chunk, of all bands that lie together in the source or in a chunk; or as many as
+ * hold a block of the source, which is decoded once then.
+ *
+ * Example: of chunks of 512 x 512 and one band it is {1 band, 512 rows, 512 columns}. Of chunks of 64 x 64 pixels and
+ * 240 bands, from a source with blocks of 512 x 512 that GDAL's cache does not hold: {240, 512, 512}. */
+static CopyStep leastStep(const CopySource &source, const CopyChunk &chunk, const struct zs_raster_spec &spec)
+{
+    CopyStep step = {1, chunk.rows, chunk.columns, 0};
+    const uint64_t together = std::max<uint64_t>(1, COPY_BYTES / 2 / (source.item * chunk.rows * chunk.columns));
     step.bands = bandsOfStep(spec, source.isPixelInterleaved ? std::min(together, source.bands) : 1, source.bands,
                              step.run);
-    const auto isEvicted = [&] // before the next row of steps
-    {
-        const uint64_t rows = std::min(std::max(source.blockRows, step.rows), source.height);
-        return bytesOf(step.bands, rows, source.width) > source.cacheBytes / 2;
-    };
-    if (isEvicted())
-    {
-        step.columns =
-            coverBlock(source.blockColumns, across, source.width, COPY_BYTES / bytesOf(step.bands, down, 1));
-        step.rows =
-            coverBlock(source.blockRows, down, source.height, COPY_BYTES / bytesOf(step.bands, 1, step.columns));
-    }
-
-    // More columns, then rows, then bands, while there is less than all threads need.
-    const auto isBetter = [&](uint64_t bands, uint64_t rows, uint64_t columns)
-    {
-        const uint64_t bytes = bytesOf(bands, rows, columns);
-        const uint64_t chunks = zs_ceil_div_u64(step.rows, down) * zs_ceil_div_u64(step.columns, across) *
-                                zs_ceil_div_u64(step.bands, depth);
-        if (chunks < workers)
-            return bytes <= COPY_BYTES / 2;
-        return bytes <= (chunks < SEVERAL * workers ? SEVERAL_BYTES : LEAST_BYTES);
-    };
-    const ZSCopyStep least = step;
-    while (step.columns < source.width && isBetter(step.bands, step.rows, step.columns + least.columns))
-        step.columns = std::min(step.columns + least.columns, source.width);
-    while (step.columns == source.width && step.rows < source.height &&
-           isBetter(step.bands, step.rows + least.rows, step.columns))
-        step.rows = std::min(step.rows + least.rows, source.height);
-    while (step.rows == source.height && step.columns == source.width && step.bands < source.bands)
-    {
-        uint64_t run;
-        const uint64_t more = std::min(bandsOfStep(spec, step.bands + 1, source.bands, run), source.bands);
-        if (more <= step.bands || !isBetter(more, step.rows, step.columns))
-            break;
-        step.bands = more;
-        step.run = run;
-    }
-    const bool isCut = source.blockRows > step.rows || (source.blockRows > 1 && source.blockColumns > step.columns);
-    step.isDivided = isCut && !source.isPixelInterleaved && isEvicted();
+    if (!isEvicted(source, step))
+        return step;
+    const uint64_t item = source.item * step.bands;
+    step.columns = coverBlock(source.blockColumns, chunk.columns, source.width, COPY_BYTES / (item * chunk.rows));
+    step.rows = coverBlock(source.blockRows, chunk.rows, source.height, COPY_BYTES / (item * step.columns));
     return step;
+}
+
+/* Whether a step that would have more pixels is better, and has not too many. */
+static bool isBetter(const CopySource &source, const CopyChunk &chunk, const CopyStep &step, uint64_t threads,
+                     const CopyStep &more)
+{
+    const uint64_t chunks = zs_ceil_div_u64(step.rows, chunk.rows) * zs_ceil_div_u64(step.columns, chunk.columns) *
+                            zs_ceil_div_u64(step.bands, chunk.bands);
+    const uint64_t most = chunks < threads             ? COPY_BYTES / 2
+                          : chunks < SEVERAL * threads ? SEVERAL_BYTES
+                                                       : LEAST_BYTES;
+    return bytesOf(source, more) > bytesOf(source, step) && bytesOf(source, more) <= most;
+}
+
+/* What is copied at once: the least, and then more columns, rows and bands until all threads have something to do.
+ *
+ * Example: 4 bands of 2000 x 3000 pixels of two bytes, in chunks of 512 x 512 and one band, with 2 threads. A row of
+ * chunks is 4 chunks, 2 MB; the threads shall have 16, so the step becomes {1 band, 2048 rows, 2000 columns}. Of 60000
+ * columns 16 chunks are 8 MB, {1 band, 512 rows, 8192 columns}. */
+static CopyStep growStep(const CopySource &source, const CopyChunk &chunk, const struct zs_raster_spec &spec,
+                         uint64_t threads)
+{
+    const CopyStep least = leastStep(source, chunk, spec);
+    CopyStep step = least;
+    while (step.bands < source.bands || step.rows < source.height || step.columns < source.width)
+    {
+        CopyStep more = step;
+        if (step.columns < source.width)
+            more.columns = std::min(step.columns + least.columns, source.width);
+        else if (step.rows < source.height)
+            more.rows = std::min(step.rows + least.rows, source.height);
+        else
+            more.bands = std::min(bandsOfStep(spec, step.bands + 1, source.bands, more.run), source.bands);
+        if (!isBetter(source, chunk, step, threads, more))
+            break;
+        step = more;
+    }
+    return step;
+}
+
+/* Whether a block of the source lies in several steps, and GDAL's cache does not hold it until the last. */
+static bool isDivided(const CopySource &source, const CopyStep &step)
+{
+    const bool isCut = source.blockRows > step.rows || (source.blockRows > 1 && source.blockColumns > step.columns);
+    return isCut && !source.isPixelInterleaved && isEvicted(source, step);
 }
 
 /* ---- The scratch file ---- */
@@ -356,20 +409,20 @@ bool PixelCopy::Run(const struct zs_raster_spec &spec, int threads, const std::s
     const char *interleave = m_source.GetMetadataItem("INTERLEAVE", "IMAGE_STRUCTURE");
     int blockWidth, blockHeight;
     m_source.GetRasterBand(1)->GetBlockSize(&blockWidth, &blockHeight);
-    const ZSCopySource source = {static_cast<uint64_t>(width),
-                                 static_cast<uint64_t>(height),
-                                 static_cast<uint64_t>(bands),
-                                 item,
-                                 interleave != nullptr && EQUAL(interleave, "PIXEL"),
-                                 static_cast<uint64_t>(std::min(blockWidth, width)),
-                                 static_cast<uint64_t>(std::min(blockHeight, height)),
-                                 static_cast<uint64_t>(GDALGetCacheMax64())};
-    const ZSCopyStep step = zsCopyStep(source, spec, threads);
+    const CopySource source = {static_cast<uint64_t>(width),
+                               static_cast<uint64_t>(height),
+                               static_cast<uint64_t>(bands),
+                               item,
+                               interleave != nullptr && EQUAL(interleave, "PIXEL"),
+                               static_cast<uint64_t>(std::min(blockWidth, width)),
+                               static_cast<uint64_t>(std::min(blockHeight, height)),
+                               static_cast<uint64_t>(GDALGetCacheMax64())};
+    const CopyStep step = growStep(source, chunkOf(source, spec), spec, static_cast<uint64_t>(threads));
     const auto rows = static_cast<int>(step.rows), columns = static_cast<int>(step.columns);
     m_fitsTwice = 2 * item * step.bands * step.rows * step.columns <= COPY_BYTES;
     if (m_levels != nullptr)
         m_levels->Reserve(static_cast<int>(step.bands), rows, static_cast<int>(spec.chunk[spec.axis_count]));
-    if (step.isDivided)
+    if (isDivided(source, step))
         m_scratch.Open(folder);
     const double map = static_cast<double>(width) * height;
     m_total = bands * map * (m_scratch.IsOpen() ? 2 : 1);

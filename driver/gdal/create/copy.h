@@ -1,8 +1,10 @@
-/* gdal/create/copy.h: what CreateCopy() takes from its source: the pixels (copy.cpp), and what of the rest is kept
- * (losses.cpp). */
+/* gdal/create/copy.h: what CreateCopy() takes from its source: the pixels (copy.cpp), the dimensions that the bands are
+ * flattened from (source_axes.cpp), and what of the rest is kept (losses.cpp). */
 #pragma once
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "gdal/compat.h"
 
@@ -14,33 +16,6 @@ extern "C"
 class ZSCopiedLevels;
 
 /* ---- Pixels ---- */
-
-/* How the pixels of a source come. */
-struct ZSCopySource
-{
-    uint64_t width, height, bands;
-    uint64_t item;           /* bytes of a pixel in memory */
-    bool isPixelInterleaved; /* reading one band costs as much as reading all */
-    uint64_t blockColumns, blockRows;
-    uint64_t cacheBytes;     /* that GDAL keeps of its blocks */
-};
-
-/* What is copied at once: whole chunks, except at the edges. */
-struct ZSCopyStep
-{
-    uint64_t bands, rows, columns;
-    uint64_t run; /* bands that follow each other in a box of the array: a step ends where they do */
-    bool isDivided; /* a block of the source lies in several steps, and GDAL's cache does not hold it until the last */
-};
-
-/* Chooses it: a chunk, of all bands that lie together in the source or in a chunk; or as many as hold a block of the
- * source, which is decoded once then. From there it grows, until all threads have something to do.
- *
- * Example: 4 bands of 2000 x 3000 pixels of two bytes, in chunks of 512 x 512 and one band, with 2 threads. A row of
- * chunks is 4 chunks, 2 MB; the threads shall have 16, so the step becomes {1 band, 2048 rows, 2000 columns}. Of 60000
- * columns 16 chunks are 8 MB, {1 band, 512 rows, 8192 columns}. Where a chunk is 64 x 64 pixels of 240 bands, and the
- * source has blocks of 512 x 512 which GDAL's cache does not hold, it is {240 bands, 512 rows, 512 columns}. */
-ZSCopyStep zsCopyStep(const ZSCopySource &source, const struct zs_raster_spec &spec, int threads);
 
 /* Copies all bands of a source, read as `type`, into the raster: one step is read while the one before is encoded and
  * written. Where blocks of the source are divided among steps, bands go whole into a scratch file in `folder` (on a
@@ -56,6 +31,63 @@ bool zsHasOneMask(GDALDataset &source);
 
 /* Copies that mask into the one of the raster, strip by strip. False, with a CPLError, on failure. */
 bool zsCopyMask(GDALDataset &source, const struct zs_raster &raster, const struct zs_raster_spec &spec);
+
+/* ---- Dimensions ---- */
+
+/* An item of a dataset's metadata, by this driver: the dimensions that its bands are flattened from, "{time,level}",
+ * slowest first. Where there is only one, its name is not needed. */
+constexpr const char *ZS_EXTRA_DIMENSIONS = "EXTRA_DIM";
+
+/* The netCDF driver's number for a data type; 0 where it has none. */
+int zsNetcdfType(enum zs_data_type type);
+
+/* Extra dimensions (time, level ...) in the metadata of a source's bands.
+ *
+ * Understood are DIM_<name>_INDEX, _VALUE and _UNIT (this driver, GDAL's Zarr driver, all that makes a raster of a
+ * multidimensional array), and NETCDF_DIM_<name> (the netCDF driver; its data type is in NETCDF_DIM_<name>_DEF of the
+ * dataset). Attributes of the variable <name> are the dataset's <name>#units and so on. Every band must have one, a
+ * number or a time, and the bands must be the full product of the dimensions, in order. Else it is doubtful, and the
+ * bands are counted: 1, 2, 3 along a dimension `band`. */
+class ZSSourceAxes
+{
+  public:
+    /* Finds the dimensions of `bands` bands; `source` may be null. `names` are the names of all dimensions, Y and X
+     * last, or none; names of another count are ignored, and compared with the spec later. */
+    void Find(GDALDataset *source, int bands, const std::vector<std::string> &names);
+    /* The spec borrows from this. */
+    void Apply(struct zs_raster_spec &spec) const;
+    bool HasName(const std::string &name) const;
+    /* Other names, for the spec too; there may be more of them, Y and X. */
+    void Rename(const std::vector<std::string> &names);
+
+    /* Removes what the dimensions hold: from the metadata of the dataset and of each band, and from descriptions that
+     * this driver made of positions. A description that all bands have then becomes the array's, in `metadata`. */
+    void Spend(CPLStringList &metadata, std::vector<struct zs_band_properties> &bands) const;
+
+  private:
+    struct Axis
+    {
+        std::string source;              /* the source's name for it */
+        std::string name;                /* that of the new dimension */
+        std::vector<std::string> values; /* a text per band, then per element */
+        bool has_values = true;          /* else they are indices alone */
+        CPLStringList attributes;
+        enum zs_data_type type = ZS_INT64;
+        std::shared_ptr<void> elements;
+    };
+    std::vector<Axis> m_axes;
+    std::vector<struct zs_extra_axis> m_specs;
+    std::vector<std::string> m_spent; /* names of items of bands */
+
+    bool ReadArray(GDALDataset &source);
+    bool ReadNetcdf(GDALDataset &source);
+    bool Take(GDALDataset &source, const std::string &name, const std::string &item);
+    bool Reduce(const std::vector<size_t> &order);
+    bool Arrange(GDALDataset &source);
+    bool MakeDimensions(GDALDataset &source, const std::vector<std::string> &names);
+    void Count(int bands, const std::vector<std::string> &names);
+    std::string WithoutPosition(const char *description, size_t band, size_t bands, const char *label) const;
+};
 
 /* ---- What is kept ---- */
 
@@ -75,8 +107,8 @@ bool zsPlaneNames(GDALDataset &source, std::string &x, std::string &y);
 bool zsArePlaneNames(const std::string &x, const std::string &y);
 
 /* Names what a copy of the source would lose: in an error, and returns false, where `strict` asks for a copy that is
- * whole; else in a warning. This is the one list of it. */
-bool zsCheckLosses(const char *name, GDALDataset &source, bool hasSideCar, bool strict);
+ * whole; else in a warning. This is the one list of it. `areCells`: it becomes HEALPix cells. */
+bool zsCheckLosses(const char *name, GDALDataset &source, bool hasSideCar, bool areCells, bool strict);
 
 /* Gives the bands of a copy the attribute tables of those of its source: they go into its side-car file. */
 void zsCopyTables(GDALDataset &source, GDALDataset &copy);

@@ -132,13 +132,10 @@ bool ZSCreationOptions::CheckRounding(const struct zs_raster_spec &spec) const
         return zsRefuseOption("BITROUND", "at most " + std::to_string(digits) + " digits for " + spec.dtype.name,
                               std::to_string(keep).c_str());
     const double nodata = keep > 0 && spec.has_nodata ? zs_dtype_to_double(&spec.dtype, spec.nodata) : 0;
-    int exponent = 0, needed = 0;
-    for (double rest = std::isfinite(nodata) ? 2 * std::frexp(nodata, &exponent) : 0; rest != std::floor(rest);
-         needed++)
-        rest *= 2;
-    if (needed <= keep)
-        return true;
-    return zsRefuse(CPLE_IllegalArg, "BITROUND: the nodata value %.17g needs BITROUND=%d or more", nodata, needed);
+    int exponent = 0;
+    const double kept = std::ldexp(std::frexp(nodata, &exponent), keep + 1); // 1 is 0.5 x 2, of no digit of a fraction
+    return !std::isfinite(nodata) || kept == std::floor(kept) ||
+           zsRefuse(CPLE_IllegalArg, "BITROUND: the nodata value %.17g has more digits than %d", nodata, keep);
 }
 
 std::vector<uint64_t> ZSCreationOptions::UsualChunk(const struct zs_raster_spec &spec, uint64_t width,
@@ -182,51 +179,26 @@ bool ZSCreationOptions::Apply(struct zs_raster_spec &spec)
     return true;
 }
 
-struct zs_encoding ZSCreationOptions::EncodingOf(const struct zs_dtype &dtype)
+struct zs_encoding ZSCreationOptions::EncodingOf(const struct zs_dtype &dtype) const
 {
     // What measured smallest on scenes, terrain and classes: integers by bits (a 16-bit scene is 27 % smaller than
     // with zstd alone, by bytes 23 %), floats by bytes (terrain 27 %), single bytes as they are.
-    guesses_shuffle = blosc_shuffle.empty();
-    if (guesses_shuffle)
-    {
-        const bool integer = GDALDataTypeIsInteger(zsGDALType(dtype.type, dtype.size)) != FALSE;
-        blosc_shuffle = dtype.size == 1 ? "noshuffle" : integer ? "bitshuffle" : "shuffle";
-    }
+    const bool isInteger = GDALDataTypeIsInteger(zsGDALType(dtype.type, dtype.size)) != FALSE;
     struct zs_encoding e = encoding;
-    e.blosc_cname = blosc_cname.c_str();
-    e.blosc_shuffle = blosc_shuffle.c_str();
+    if (e.blosc_shuffle == nullptr)
+        e.blosc_shuffle = dtype.size == 1 ? "noshuffle" : isInteger ? "bitshuffle" : "shuffle";
     return e;
-}
-
-const char *zsNameOfDimension(const struct zs_raster_spec &spec, int d)
-{
-    const struct zs_axes at = zs_raster_axes(&spec);
-    return d == at.x ? spec.dim_x : d == at.y ? spec.dim_y : spec.axes[d].name;
 }
 
 bool zsIsDimension(const struct zs_raster_spec &spec, const std::string &name)
 {
-    for (int d = 0; d < zs_raster_ndim(&spec); d++)
+    for (int d = 0; d < spec.axis_count; d++)
     {
-        if (name == zsNameOfDimension(spec, d))
+        if (name == spec.axes[d].name)
             return true;
     }
-    return spec.healpix != nullptr && name == ZS_CELL_COORDINATE;
-}
-
-void ZSCreationOptions::RenameDimensions(struct zs_raster_spec &spec, const std::set<std::string> &taken)
-{
-    const struct zs_axes at = zs_raster_axes(&spec);
-    const bool isPlaneTaken = taken.count(spec.dim_x) > 0 || (spec.dim_y != nullptr && taken.count(spec.dim_y) > 0);
-    for (int d = 0; d < zs_raster_ndim(&spec); d++)
-    {
-        const std::string name = zsNameOfDimension(spec, d);
-        const bool isTaken = d == at.x || d == at.y ? isPlaneTaken : taken.count(name) > 0;
-        dim_names.push_back(isTaken ? name + "_" + spec.arrays[0].name : name);
-    }
-    if (at.y >= 0)
-        spec.dim_y = dim_names[static_cast<size_t>(at.y)].c_str();
-    spec.dim_x = dim_names[static_cast<size_t>(at.x)].c_str();
+    return name == spec.dim_x || (spec.dim_y != nullptr && name == spec.dim_y) ||
+           (spec.healpix != nullptr && name == ZS_CELL_COORDINATE);
 }
 
 std::vector<int> ZSCreationOptions::OverviewFactors(const struct zs_raster_spec &spec) const
@@ -287,13 +259,8 @@ bool ZSCreationOptions::NameDimensions(struct zs_raster_spec &spec)
 {
     const auto dims = static_cast<size_t>(zs_raster_ndim(&spec));
     if (!dim_names.empty() && dim_names.size() != dims)
-    {
-        const std::string names = dims == 1   ? "one name"
-                                  : dims == 2 ? "two names"
-                                  : dims == 3 ? "three names"
-                                              : std::to_string(dims) + " names";
-        return zsRefuseOption("DIM_NAMES", names, std::to_string(dim_names.size()).c_str());
-    }
+        return zsRefuseOption("DIM_NAMES", std::to_string(dims) + (dims == 1 ? " name" : " names"),
+                              std::to_string(dim_names.size()).c_str());
     const bool isCells = spec.healpix != nullptr;
     spec.dim_x = !dim_names.empty() ? dim_names.back().c_str() : isCells ? "cells" : name_of_x.c_str();
     spec.dim_y = isCells ? nullptr : dim_names.empty() ? name_of_y.c_str() : dim_names[dim_names.size() - 2].c_str();

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -29,9 +28,8 @@ enum ZSOptionUse : unsigned
 /* The XML for GDAL's metadata items of options, this driver's own first, then what other drivers call them. */
 std::string zsOptionList(ZSOptionUse use);
 
-/* Whether an option of this driver's own may be given there, and the names of those that may, with commas between. */
+/* Whether an option of this driver's own may be given there. */
 bool zsIsOption(const char *name, ZSOptionUse use);
-std::string zsOptionNames(ZSOptionUse use);
 
 /* The codecs that this build can write, with commas between, as GDAL's own Zarr driver lists them. */
 std::string zsCompressors();
@@ -40,9 +38,8 @@ std::string zsCompressors();
 bool zsUsesConsolidated(CSLConstList openOptions);
 
 /* Replaces the creation options of GDAL's own Zarr driver, and COG's, by this driver's. False (CPLError emitted) for
- * what has no meaning here: another format, a shape of shards without all its dimensions, what contradicts an option of
- * this driver. `dims`: of the array, whose shapes have as many numbers; 0 where it is not known. */
-bool zsTakeAliases(CPLStringList &options, size_t dims = 0);
+ * what has no meaning here: another format, what contradicts an option of this driver. */
+bool zsTakeAliases(CPLStringList &options);
 
 /* Emits the CPLError of an option whose value is not allowed; false. */
 bool zsRefuseOption(const char *name, const std::string &expected, const char *found);
@@ -76,10 +73,8 @@ struct ZSCreationOptions
     bool consolidates = false; /* the root of a new store has the metadata of all nodes */
     bool fsync = false; /* whether files are flushed to the disk before they are published */
     enum zs_georef_style style = {};
-    struct zs_encoding encoding = {}; /* without what depends on the data type: see EncodingOf() */
+    struct zs_encoding encoding = {}; /* blosc_shuffle is null where the data type decides: see EncodingOf() */
     bool has_level = false;
-    std::string blosc_cname, blosc_shuffle; /* the latter "" before EncodingOf(): by data type */
-    bool guesses_shuffle = false;           /* blosc_shuffle is of the data type, no option */
     int chunk_order = 0;
     int threads = 0;
     std::vector<uint64_t> chunk, shard; /* CHUNK_SHAPE and SHARD_SHAPE; empty: default, AUTO */
@@ -105,8 +100,13 @@ struct ZSCreationOptions
     bool LayOut(const std::vector<ZSDimension> &dimensions, size_t item, const std::vector<uint64_t> &usual,
                 uint64_t *chunkShape, uint64_t *shardShape) const;
 
-    /* How chunks of elements of that type are encoded. Borrows from this. */
-    struct zs_encoding EncodingOf(const struct zs_dtype &dtype);
+    /* How chunks of elements of that type are encoded. */
+    struct zs_encoding EncodingOf(const struct zs_dtype &dtype) const;
+    /* Whether pixels may choose another filter of blosc than that. */
+    bool LeavesFilter() const
+    {
+        return encoding.blosc_shuffle == nullptr && encoding.compression == ZS_COMPRESS_BLOSC;
+    }
 
     /* Whether BITROUND suits the spec's data type and nodata value. */
     bool CheckRounding(const struct zs_raster_spec &spec) const;
@@ -114,11 +114,6 @@ struct ZSCreationOptions
     /* Sets chunk, shard, codec and dimension names of the spec (whose size, bands and dtype are set). False (CPLError
      * emitted) when shapes do not divide; the message proposes some that do. The spec borrows from this. */
     bool Apply(struct zs_raster_spec &spec);
-
-    /* Names that the arrays of the root (`taken`) do not have for the dimensions of a raster that is appended to it:
-     * with `_<array>` at the end. Else xarray's DataTree refuses the store, or takes coordinates of the root for it.
-     * Y and X both get one, or neither. Where no DIM_NAMES were given. */
-    void RenameDimensions(struct zs_raster_spec &spec, const std::set<std::string> &taken);
 
     /* Factors of the overviews that a raster of this spec shall have. */
     std::vector<int> OverviewFactors(const struct zs_raster_spec &spec) const;
@@ -130,8 +125,7 @@ struct ZSCreationOptions
     bool NameDimensions(struct zs_raster_spec &spec);
 };
 
-/* The name of dimension `d` of the new array, and whether one, or a coordinate of cells, has a name. */
-const char *zsNameOfDimension(const struct zs_raster_spec &spec, int d);
+/* Whether a dimension of the new array, or a coordinate of cells, has a name. */
 bool zsIsDimension(const struct zs_raster_spec &spec, const std::string &name);
 
 /* Resampling of the raster's overviews: `asked`, or where that is "" one that suits its pixels. */

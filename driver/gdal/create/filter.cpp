@@ -74,14 +74,10 @@ static ZSSample sampleOf(const std::vector<uint64_t> &shape, const std::vector<u
     return ZSSample(shape, block, rowsOfAMap, item);
 }
 
-static bool isLeftToUs(const ZSCreationOptions &options, const struct zs_raster_spec &spec)
+void zsChooseFilter(GDALDataset &source, GDALDataType type, const ZSCreationOptions &options,
+                    struct zs_raster_spec &spec)
 {
-    return options.guesses_shuffle && spec.encoding.compression == ZS_COMPRESS_BLOSC;
-}
-
-void zsChooseFilter(GDALDataset &source, GDALDataType type, ZSCreationOptions &options, struct zs_raster_spec &spec)
-{
-    if (!isLeftToUs(options, spec) || static_cast<size_t>(GDALGetDataTypeSizeBytes(type)) != spec.dtype.size)
+    if (!options.LeavesFilter() || static_cast<size_t>(GDALGetDataTypeSizeBytes(type)) != spec.dtype.size)
         return;
     int blockWidth, blockHeight;
     source.GetRasterBand(1)->GetBlockSize(&blockWidth, &blockHeight);
@@ -96,28 +92,23 @@ void zsChooseFilter(GDALDataset &source, GDALDataType type, ZSCreationOptions &o
                                                          type, 0, 0, nullptr) == CE_None;
     };
     const char *filter = zsFilterOfSample(arrayOf(spec), spec.arrays[0].name, sample, read);
-    if (filter == nullptr)
-        return;
-    options.blosc_shuffle = filter;
-    spec.encoding.blosc_shuffle = options.blosc_shuffle.c_str();
+    if (filter != nullptr)
+        spec.encoding.blosc_shuffle = filter;
 }
 
 void ZSFilterOfFirst::Start(const ZSCreationOptions &options, const struct zs_raster_spec &spec)
 {
-    m_isOpen = isLeftToUs(options, spec);
+    m_isOpen = options.LeavesFilter();
     m_array = arrayOf(spec);
-    m_cname = spec.encoding.blosc_cname;
-    m_guess = spec.encoding.blosc_shuffle;
-    m_array.encoding.blosc_cname = m_cname.c_str();
 }
 
 /* Copies a sample of one band of a window into dense elements as the array has them. */
-static void storeSample(const struct zs_band_window &window, const ZSSample &sample, ZSStoring &storing,
+static void storeSample(const struct zs_band_window &window, const ZSSample &sample, ZSConversion &storing,
                         unsigned char *elements)
 {
-    const auto item = static_cast<ptrdiff_t>(storing.to_size);
+    const auto item = static_cast<ptrdiff_t>(storing.size);
     const uint64_t columns = sample.size[2];
-    const uint64_t run = window.pixel_space == GDALGetDataTypeSizeBytes(storing.from) ? columns : 1;
+    const uint64_t run = window.pixel_space == GDALGetDataTypeSizeBytes(storing.buffer) ? columns : 1;
     const auto at = [](uint64_t n, ptrdiff_t space) { return static_cast<ptrdiff_t>(n) * space; };
     for (uint64_t y = 0; y < sample.size[1]; y++)
     {
@@ -139,18 +130,17 @@ const struct zs_blosc_settings *ZSFilterOfFirst::Choose(const struct zs_node *no
     if (!isOpen || window.width * window.height * meta.dtype.size < LEAST_SAMPLED)
         return nullptr;
     memcpy(m_array.fill_value, meta.fill_value, sizeof m_array.fill_value);
-    m_array.encoding.blosc_shuffle = m_guess.c_str();
     const uint64_t columns = std::max(MOST_COLUMNS, zs_ceil_div_u64(LEAST_SAMPLED, meta.dtype.size * window.height));
     const auto sample =
         sampleOf({window.band_count, window.height, window.width}, {1, 1, 1}, columns, meta.dtype.size);
-    ZSStoring storing{type, meta.dtype.type, meta.dtype.size};
+    ZSConversion storing{meta.dtype.type, meta.dtype.size, type};
     const auto read = [&](void *pixels)
     {
         storeSample(window, sample, storing, static_cast<unsigned char *>(pixels));
         return true;
     };
     const char *filter = zsFilterOfSample(m_array, node->path, sample, read);
-    if (filter == nullptr || m_guess == filter)
+    if (filter == nullptr || EQUAL(filter, m_array.encoding.blosc_shuffle))
         return nullptr;
     m_array.encoding.blosc_shuffle = filter;
     m_chosen = zs_blosc_settings_of(&m_array);

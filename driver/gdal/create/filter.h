@@ -33,9 +33,10 @@ struct ZSSample
 const char *zsFilterOfSample(const struct zs_array_spec &spec, const char *name, const ZSSample &sample,
                              const std::function<bool(void *elements)> &read);
 
-/* Sets the filter of a copy, in the options and the spec, by pixels of the source read as `type`. Does nothing where
- * the options name a filter or another compression. */
-void zsChooseFilter(GDALDataset &source, GDALDataType type, ZSCreationOptions &options, struct zs_raster_spec &spec);
+/* Sets the filter of a copy in the spec, by pixels of the source read as `type`. Does nothing where the options name a
+ * filter or another compression. */
+void zsChooseFilter(GDALDataset &source, GDALDataType type, const ZSCreationOptions &options,
+                    struct zs_raster_spec &spec);
 
 /* Chooses the filter by the first pixels that are written to a raster of Create(). */
 class ZSFilterOfFirst
@@ -43,7 +44,6 @@ class ZSFilterOfFirst
     bool m_isOpen = false; /* it is still to be chosen */
     struct zs_array_spec m_array = {};
     struct zs_blosc_settings m_chosen = {};
-    std::string m_cname, m_guess; /* what the encoding borrows */
 
   public:
     /* Begins, where the options leave the filter of blosc to the driver. */

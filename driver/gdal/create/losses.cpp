@@ -248,7 +248,7 @@ static bool hasItemsOfScale(GDALRasterBand &band)
            (zsItemValue(items, "scale_factor") != nullptr || zsItemValue(items, "add_offset") != nullptr);
 }
 
-bool zsCheckLosses(const char *name, GDALDataset &source, bool hasSideCar, bool strict)
+bool zsCheckLosses(const char *name, GDALDataset &source, bool hasSideCar, bool areCells, bool strict)
 {
     Losses losses;
     losses.Add(!ZSGcps(source.GetGCPCount(), source.GetGCPs(), nullptr).isKept,
@@ -265,10 +265,11 @@ bool zsCheckLosses(const char *name, GDALDataset &source, bool hasSideCar, bool 
     {
         addScalars(own->View(), losses);
         addMissing(own->View(), *source.GetRasterBand(1), losses);
-        losses.Add(own->georef.HasIrregularAxes(),
+        losses.Add(own->HasIrregularAxes(),
                    "coordinates of X or Y that are not regular (gdalmdimtranslate keeps them)");
     }
     const bool hasOneMask = zsHasOneMask(source);
+    losses.Add(areCells && hasOneMask && !zsHasAllCells(source), "the mask, of HEALPix cells");
     bool hasItems = false;
     for (int b = 1; b <= source.GetRasterCount(); b++)
     {

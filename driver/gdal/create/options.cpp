@@ -83,15 +83,23 @@ static Kind anyText(const char *standard = nullptr)
 
 /* ---- Codecs ---- */
 
-static const char *const COMPRESSIONS[] = {"NONE", "ZSTD", "BLOSC", "GZIP"}; // by enum zs_compression
+static const struct
+{
+    const char *name, *codec;
+    int low, high, usual; /* levels */
+} COMPRESSIONS[] = { // by enum zs_compression
+    {"NONE", nullptr, 0, 0, 0},
+    {"ZSTD", "zstd", -131072, 22, 3},
+    {"BLOSC", "blosc", 0, 9, 2},
+    {"GZIP", "gzip", 0, 9, 6},
+};
 constexpr int DEFLATE = 4; // what GTiff, and so the profile that rasterio makes of a store, calls GZIP
 
 /* Whether this build can write it; the message names what is missing. */
 static bool hasCodec(int compression, struct zs_error *err = nullptr)
 {
-    static const char *const names[] = {nullptr, "zstd", "blosc", "gzip"};
     const struct zs_codec *codec;
-    return compression == ZS_COMPRESS_NONE || zs_codec_find(names[compression], &codec, err) == ZS_OK;
+    return compression == ZS_COMPRESS_NONE || zs_codec_find(COMPRESSIONS[compression].codec, &codec, err) == ZS_OK;
 }
 
 /* Blosc with zstd inside is smaller and decodes faster than zstd alone on what rasters hold. */
@@ -197,7 +205,7 @@ static const std::vector<Row<Creation>> &creationRows()
          [](Creation &o, Value &v) { (v.isYes ? o.profile_is_tiled : o.profile_is_striped) = true; }},
 
         // Compression
-        {CREATING, "COMPRESS", choice("NONE ZSTD BLOSC GZIP DEFLATE", COMPRESSIONS[standardCompression()]),
+        {CREATING, "COMPRESS", choice("NONE ZSTD BLOSC GZIP DEFLATE", COMPRESSIONS[standardCompression()].name),
          "Compression of chunks",
          [](Creation &o, Value &v) {
              o.encoding.compression = static_cast<enum zs_compression>(v.choice == DEFLATE ? ZS_COMPRESS_GZIP
@@ -211,13 +219,16 @@ static const std::vector<Row<Creation>> &creationRows()
              o.has_level = true;
          }},
         {CREATING, "BLOSC_CNAME", choice("zstd lz4 lz4hc blosclz zlib snappy", "zstd"), "Compressor inside BLOSC",
-         [](Creation &o, Value &v) { o.blosc_cname = CPLString(v.text).tolower(); }},
+         [](Creation &o, Value &v) {
+             static const char *const names[] = {"zstd", "lz4", "lz4hc", "blosclz", "zlib", "snappy"};
+             o.encoding.blosc_cname = names[v.choice];
+         }},
         {CREATING, "BLOSC_SHUFFLE", choice("AUTO NONE BYTE BIT", "AUTO"),
          "Reordering inside BLOSC before compression. AUTO: a copy takes what makes a sample of its source "
          "smallest, a new raster what makes one of the first pixels so; else by data type",
          [](Creation &o, Value &v) {
-             static const char *const names[] = {"", "noshuffle", "shuffle", "bitshuffle"};
-             o.blosc_shuffle = names[v.choice];
+             static const char *const names[] = {nullptr, "noshuffle", "shuffle", "bitshuffle"};
+             o.encoding.blosc_shuffle = names[v.choice];
          }},
         {CREATING, "BLOSC_BLOCKSIZE", integer(0, 999999999, "0"),
          "Bytes of a block inside BLOSC; 0: for zstd 1048576, at LEVEL 1 524288, without a filter at LEVEL 1 and 2 "
@@ -394,15 +405,12 @@ static std::string rangeOf(const Kind &kind)
     return CPLSPrintf(kind.unit == nullptr ? " min='%.0f' max='%.0f'" : " min='%.0f'", kind.low, kind.high);
 }
 
-static std::string valuesOf(const char *name, const Kind &kind)
+static std::string valuesOf(const Kind &kind)
 {
     const CPLStringList values(CSLTokenizeString2(kind.values.c_str(), " ", 0));
     std::string list;
     for (int i = 0; i < values.size(); i++)
-    {
-        if (!EQUAL(name, "COMPRESS") || i == DEFLATE || hasCodec(i))
-            list += "<Value>" + std::string(values[i]) + "</Value>";
-    }
+        list += "<Value>" + std::string(values[i]) + "</Value>";
     return list;
 }
 
@@ -415,7 +423,7 @@ template <class Options> static std::string listOf(const std::vector<Row<Options
             continue;
         list += std::string("<Option name='") + row.name + "' type='" + row.kind.type + "'" + rangeOf(row.kind) +
                 (row.kind.standard != nullptr ? std::string(" default='") + row.kind.standard + "'" : "") +
-                " description='" + row.help + "'>" + valuesOf(row.name, row.kind) + "</Option>";
+                " description='" + row.help + "'>" + valuesOf(row.kind) + "</Option>";
     }
     return list;
 }
@@ -440,17 +448,6 @@ bool zsIsOption(const char *name, ZSOptionUse use)
                        [&](const Row<Creation> &row) { return EQUAL(row.name, name) && isFor(row.uses, use); });
 }
 
-std::string zsOptionNames(ZSOptionUse use)
-{
-    std::string names;
-    for (const auto &row : creationRows())
-    {
-        if (isFor(row.uses, use) && !isHidden(row.name))
-            names += (names.empty() ? "" : ", ") + std::string(row.name);
-    }
-    return names;
-}
-
 /* ---- Reading ---- */
 
 bool zsRefuseOption(const char *name, const std::string &expected, const char *found)
@@ -470,26 +467,19 @@ static void readFlag(Value &v)
 static void readChoice(const Kind &kind, Value &v)
 {
     const CPLStringList values(CSLTokenizeString2(kind.values.c_str(), " ", 0));
-    std::string all;
-    for (int i = 0; i < values.size(); i++)
-        all += (i == 0 ? "" : i + 1 == values.size() ? " or " : ", ") + std::string(values[i]);
     v.choice = values.FindString(v.text);
     if (v.choice < 0)
-        v.Refuse(all);
+        v.Refuse("one of " + kind.values);
 }
 
 static void readNumber(const Kind &kind, Value &v)
 {
     const bool isInteger = kind.unit == nullptr;
+    const std::string what = isInteger ? "an integer" : std::string("a number of ") + kind.unit;
     char *end = nullptr;
-    v.number = isInteger ? static_cast<double>(std::strtol(v.text, &end, 10)) : CPLStrtod(v.text, &end);
-    const bool isNumber = end != v.text && *end == '\0';
-    if (isNumber && v.number >= kind.low && v.number <= kind.high)
-        return;
-    if (isInteger)
-        v.Refuse(CPLSPrintf("an integer from %.0f to %.0f", kind.low, kind.high));
-    else
-        v.Refuse(std::string("a number of ") + kind.unit);
+    v.number = isInteger ? static_cast<double>(strtoll(v.text, &end, 10)) : CPLStrtod(v.text, &end);
+    if (end == v.text || *end != '\0' || !(v.number >= kind.low && v.number <= kind.high)) // NaN is neither
+        v.Refuse(CPLSPrintf("%s from %.0f to %.0f", what.c_str(), kind.low, kind.high));
 }
 
 template <class Options>
@@ -527,21 +517,19 @@ bool ZSOpenOptions::Parse(CSLConstList list)
 /* The level suits the codec, which this build has. */
 static bool checkCompression(Creation &options)
 {
-    static const int low[] = {0, -131072, 0, 0}, high[] = {0, 22, 9, 9};
-    /* Level 2 of blosc is level 3 of zstd, level 3 is 5. */
-    const int usual[] = {0, 3, options.blosc_cname == "zstd" ? 2 : 3, 6};
     struct zs_encoding &e = options.encoding;
+    const auto &compression = COMPRESSIONS[e.compression];
+    const bool isOtherBlosc = e.compression == ZS_COMPRESS_BLOSC && !EQUAL(e.blosc_cname, "zstd");
     struct zs_error err;
     if (!hasCodec(e.compression, &err))
         return zsRefuse(CPLE_NotSupported, "COMPRESS: %s", err.message);
     e.is_usual_level = !options.has_level || e.compression == ZS_COMPRESS_NONE;
     if (e.is_usual_level)
-        e.level = usual[e.compression];
-    if (e.level >= low[e.compression] && e.level <= high[e.compression])
+        e.level = isOtherBlosc ? 3 : compression.usual; // level 2 of blosc is level 3 of zstd
+    if (e.level >= compression.low && e.level <= compression.high)
         return true;
-    const std::string range = std::to_string(low[e.compression]) + " to " + std::to_string(high[e.compression]);
-    return zsRefuseOption("LEVEL", "an integer from " + range + " for " + COMPRESSIONS[e.compression],
-                          std::to_string(e.level).c_str());
+    return zsRefuseOption("LEVEL", CPLSPrintf("an integer from %d to %d for %s", compression.low, compression.high,
+                                              compression.name), std::to_string(e.level).c_str());
 }
 
 bool ZSCreationOptions::Parse(CSLConstList given)
@@ -563,36 +551,20 @@ bool zsUsesConsolidated(CSLConstList openOptions)
     return CPLFetchBool(openOptions, "USE_CONSOLIDATED_METADATA", byAlias);
 }
 
-/* Whether the value of another driver's option, taken away, can be put in the place of its own. */
-static bool checkAlias(const Alias &alias, const std::string &value, size_t &dims)
-{
-    std::vector<uint64_t> numbers;
-    const bool isShape = zsEndsWith(alias.name, "BLOCKSIZE") || zsEndsWith(alias.name, "SHAPE");
-    if (EQUAL(alias.name, "FORMAT") && !EQUAL(value.c_str(), "ZARR_V3"))
-        return zsRefuseOption("FORMAT", "ZARR_V3", value.c_str());
-    // Its shapes have a number for each dimension, where one of this driver's may be for two.
-    if (isShape && !zsParseNumbers(value.c_str(), numbers))
-        return zsRefuseOption(alias.name, "positive integers separated by commas", value.c_str());
-    if (isShape && dims != 0 && numbers.size() != dims)
-        return zsRefuseOption(alias.name, std::to_string(dims) + " numbers", value.c_str());
-    dims = isShape ? numbers.size() : dims;
-    return true;
-}
-
 /* Levels of other compressions than the one that is chosen are passed over, as in the other driver, but with a warning
  * where none was named: the standard one may not be meant. */
 static bool isOtherLevel(const Alias &alias, const CPLStringList &options)
 {
-    const char *named = options.FetchNameValueDef("COMPRESS", COMPRESSIONS[standardCompression()]);
+    const char *named = options.FetchNameValueDef("COMPRESS", COMPRESSIONS[standardCompression()].name);
     const char *chosen = EQUAL(named, "DEFLATE") ? "GZIP" : named;
-    const bool isOther = alias.compression != ZS_COMPRESS_NONE && !EQUAL(chosen, COMPRESSIONS[alias.compression]);
+    const bool isOther = alias.compression != ZS_COMPRESS_NONE && !EQUAL(chosen, COMPRESSIONS[alias.compression].name);
     if (isOther && options.FetchNameValue("COMPRESS") == nullptr)
         CPLError(CE_Warning, CPLE_AppDefined, "%s is the level of COMPRESS=%s, which is not set: it has no effect",
-                 alias.name, COMPRESSIONS[alias.compression]);
+                 alias.name, COMPRESSIONS[alias.compression].name);
     return isOther;
 }
 
-bool zsTakeAliases(CPLStringList &options, size_t dims)
+bool zsTakeAliases(CPLStringList &options)
 {
     const bool hasInner = *options.FetchNameValueDef("SHARD_CHUNK_SHAPE", "") != '\0';
     for (const Alias &alias : ALIASES)
@@ -603,14 +575,19 @@ bool zsTakeAliases(CPLStringList &options, size_t dims)
         options.SetNameValue(alias.name, nullptr);
         if (value.empty() || isOtherLevel(alias, options))
             continue;
-        if (!checkAlias(alias, value, dims))
-            return false;
+        if (EQUAL(alias.name, "FORMAT") && !EQUAL(value.c_str(), "ZARR_V3"))
+            return zsRefuseOption("FORMAT", "ZARR_V3", value.c_str());
+        std::vector<uint64_t> numbers;
+        if ((zsEndsWith(alias.name, "BLOCKSIZE") || zsEndsWith(alias.name, "SHAPE")) &&
+            !zsParseNumbers(value.c_str(), numbers))
+            return zsRefuseOption(alias.name, "positive integers separated by commas", value.c_str());
         const char *option = hasInner && EQUAL(alias.name, "BLOCKSIZE") ? "SHARD_SHAPE" : alias.option;
-        if (option != nullptr && options.FetchNameValue(option) != nullptr)
+        if (option == nullptr)
+            continue;
+        if (options.FetchNameValue(option) != nullptr)
             return zsRefuseOption(alias.name, std::string("nothing beside ") + option, value.c_str());
         const bool isTheirs = EQUAL(alias.name, "GEOREFERENCING_CONVENTION") && EQUAL(value.c_str(), "GDAL");
-        if (option != nullptr)
-            options.SetNameValue(option, isTheirs ? "ALL" : value.c_str());
+        options.SetNameValue(option, isTheirs ? "ALL" : value.c_str());
     }
     return true;
 }

@@ -1,11 +1,11 @@
 /* New rasters: Create() and CreateCopy() describe one, without a source or of one, and the same steps make it. */
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <set>
 
 #include "copy.h"
 #include "creation_options.h"
-#include "files.h"
 #include "filter.h"
 #include "gdal/connection.h"
 #include "gdal/driver.h"
@@ -14,7 +14,6 @@
 #include "gdal/raster/dataset.h"
 #include "gdal/raster/items.h"
 #include "target.h"
-#include "source_axes.h"
 
 extern "C"
 {
@@ -38,14 +37,15 @@ class NewRaster
     ~NewRaster();
 
     bool Parse(CSLConstList list);
-    const std::string &StorePath() const
-    {
-        return m_connection.store;
-    }
+    /* What Create() cannot make. */
+    bool CheckBlank(int width, int height, int bands, CSLConstList options) const;
+    /* What cannot be copied, or is lost. */
+    bool CheckSource();
     /* Decides all of the metadata. */
     bool Describe(int width, int height, int bands, GDALDataType type);
     /* Makes the arrays; all documents stay pending until the store is published. */
     bool Make();
+    void RenameDimensions(const std::set<std::string> &taken);
     /* Then either: copies all of the source, and opens what is published; or the dataset of a store that appears when
      * that is flushed or closed. */
     std::unique_ptr<GDALDataset> Copy(GDALProgressFunc progress, void *progressData);
@@ -55,6 +55,7 @@ class NewRaster
     const char *const m_name;
     GDALDataset *const m_source;
     const bool m_isStrict;
+    bool m_hasSideCar = false; /* GDAL keeps what a store does not */
     ZSCreationOptions m_options;
     ZSConnection m_connection;
     GDALDataType m_type = GDT_Unknown;
@@ -74,6 +75,7 @@ class NewRaster
     std::vector<int> m_factors; /* of overviews */
     std::string m_resampling;
     std::unique_ptr<ZSNewStore> m_new = std::make_unique<ZSNewStore>();
+    std::string m_group; /* that it is appended as, of its own, so that coordinates do not collide; else the root, "" */
     ZSOwned<struct zs_raster> m_raster{nullptr, zs_raster_free};
     ZSCopiedLevels m_levels;
 
@@ -81,23 +83,16 @@ class NewRaster
     {
         return m_options.healpix_order >= 0;
     }
-    /* Where the store is while it is written: in its place where it is appended to. */
-    const std::string &WritePath() const
-    {
-        return m_options.append ? m_connection.store : m_new->target->Path();
-    }
     bool CheckCells(int width, int height);
     bool DescribePixels(int width, int height, int bands, GDALDataType type);
     void DescribeArrays(int bands);
     void DescribeGeoreferencing();
     std::string ArrayName() const;
-    bool OpenTarget();
-    enum zs_status Claim(struct zs_error *err);
-    std::unique_ptr<ShardedZarrDataset> OpenArray(size_t number) const;
+    std::unique_ptr<ShardedZarrDataset> OpenArrays(size_t first, size_t count) const;
+    std::unique_ptr<ShardedZarrDataset> OpenAll() const;
     bool StartLevels();
     bool WritePixels(GDALProgressFunc progress, void *progressData);
     bool AddComputed(GDALProgressFunc progress, void *progressData);
-    std::unique_ptr<GDALDataset> OpenPublished(const std::string &store) const;
 };
 } // namespace
 
@@ -132,13 +127,6 @@ bool NewRaster::CheckCells(int width, int height)
     bool isPlane;
     if (!IsCells())
         return true;
-    if (m_source != nullptr && zsHasOneMask(*m_source) && !zsHasAllCells(*m_source))
-    {
-        CPLError(m_isStrict ? CE_Failure : CE_Warning, CPLE_NotSupported, "%s: HEALPIX: the mask is not kept",
-                 zsShown(m_name).c_str());
-        if (m_isStrict)
-            return false;
-    }
     if (m_source != nullptr)
         return zsCheckHealpixPlane(*m_source, order, m_healpix);
     m_healpix = zsHealpixTarget(order, nullptr, &isPlane);
@@ -334,15 +322,6 @@ bool NewRaster::Describe(int width, int height, int bands, GDALDataType type)
 
 /* ---- Making it ---- */
 
-/* Opens where the raster is written: an existing store that is appended to, or a target of its own. */
-bool NewRaster::OpenTarget()
-{
-    if (!m_options.append)
-        return m_new->target->Open(m_connection.store, m_options.overwrite, m_options.fsync);
-    m_new->group = m_names[0]; // of its own, so that its coordinates do not collide with others
-    return zsHasRoot(m_connection.store, "there is no Zarr store to append to");
-}
-
 /* Names of the dimensions of all arrays in the root; none of a store that cannot be listed. */
 static std::set<std::string> dimensionsOfRoot(struct zs_hierarchy *hierarchy)
 {
@@ -356,51 +335,49 @@ static std::set<std::string> dimensionsOfRoot(struct zs_hierarchy *hierarchy)
     {
         const bool isInRoot = nodes[i]->array != nullptr && strchr(nodes[i]->path, '/') == nullptr;
         for (int d = 0; isInRoot && d < nodes[i]->array->ndim; d++)
-        {
-            const char *name = zs_dimension_name(nodes[i], d);
-            if (name != nullptr)
-                names.insert(name);
-        }
+            names.insert(zsDimensionName(nodes[i], d));
     }
     return names;
 }
 
-/* Opens a store that is appended to, and makes room for the group, of which there must be nothing. */
-enum zs_status NewRaster::Claim(struct zs_error *err)
+/* Gives dimensions of a raster that is appended names with `_<array>` at the end, where arrays of the root have theirs:
+ * else xarray's DataTree refuses the store, or takes coordinates of the root for those of the raster. Y and X both get
+ * one, or neither. */
+void NewRaster::RenameDimensions(const std::set<std::string> &taken)
 {
-    ZSStore &store = *m_new->store;
-    const char *group = m_new->group.c_str();
-    ZS_TRY(zs_hierarchy_recover(store.store, err));
-    ZS_TRY(zs_hierarchy_open(store.store, true, &store.hierarchy, err));
-    ZS_TRY(zs_raster_make_room(store.hierarchy, group, err));
-    m_new->isClaimed = true;
-    if (m_options.dim_names.empty())
+    const struct zs_axes at = zs_raster_axes(&m_spec);
+    const bool isPlaneTaken = taken.count(m_spec.dim_x) > 0 || (at.y >= 0 && taken.count(m_spec.dim_y) > 0);
+    std::vector<std::string> &names = m_options.dim_names;
+    for (int d = 0; d < zs_raster_ndim(&m_spec); d++)
     {
-        m_options.RenameDimensions(m_spec, dimensionsOfRoot(store.hierarchy));
-        m_axes.Rename(m_options.dim_names);
+        const bool isPlane = d == at.x || d == at.y;
+        const std::string name = d == at.x ? m_spec.dim_x : d == at.y ? m_spec.dim_y : m_spec.axes[d].name;
+        names.push_back((isPlane ? isPlaneTaken : taken.count(name) > 0) ? name + "_" + m_spec.arrays[0].name : name);
     }
-    return ZS_OK;
+    if (at.y >= 0)
+        m_spec.dim_y = names[static_cast<size_t>(at.y)].c_str();
+    m_spec.dim_x = names[static_cast<size_t>(at.x)].c_str();
+    m_axes.Rename(names);
 }
 
 bool NewRaster::Make()
 {
     struct zs_error err;
     struct zs_raster *raster = nullptr;
-    ZSStore &store = *m_new->store;
+    const ZSStore &store = *m_new->store;
     const struct zs_array_options arrayOptions = zsArrayOptions(m_options.threads);
-    if (!OpenTarget())
+    m_group = m_options.append ? m_names[0] : "";
+    if (!(m_options.append ? m_new->OpenExisting(m_connection.store, m_options.fsync)
+                           : m_new->Open(m_connection.store, m_options.overwrite, m_options.fsync)))
         return false;
-    store.name = m_connection.store;
-    enum zs_status status = zs_store_open(WritePath().c_str(), &store.store, &err);
-    if (status == ZS_OK && (!m_options.fsync || !m_options.append))
-        zs_store_set_sync(store.store, m_options.fsync ? ZS_SYNC_LATER : ZS_SYNC_NO); // later, before publishing
-    if (status == ZS_OK)
-        status = m_options.append ? Claim(&err) : zs_hierarchy_create(store.store, &store.hierarchy, &err);
+    enum zs_status status = m_options.append ? zs_raster_make_room(store.hierarchy, m_group.c_str(), &err) : ZS_OK;
+    if (status == ZS_OK && m_options.append && m_options.dim_names.empty())
+        RenameDimensions(dimensionsOfRoot(store.hierarchy));
     if (status == ZS_OK)
     {
         zs_hierarchy_defer(store.hierarchy, true);
         zs_store_overlap(store.store);
-        status = zs_raster_create(store.hierarchy, m_new->group.c_str(), &m_spec, &arrayOptions, &raster, &err);
+        status = zs_raster_create(store.hierarchy, m_group.c_str(), &m_spec, &arrayOptions, &raster, &err);
         m_raster.reset(raster);
     }
     if (status == ZS_OK)
@@ -408,50 +385,57 @@ bool NewRaster::Make()
     return status == ZS_OK || zsReport(err);
 }
 
-/* Opens an array of the raster that the hierarchy has, for writing as the options ask for. Null with CPLError
- * emitted. */
-std::unique_ptr<ShardedZarrDataset> NewRaster::OpenArray(size_t number) const
+/* Opens arrays of the raster that the hierarchy has, for writing as the options ask for. Null with CPLError emitted. */
+std::unique_ptr<ShardedZarrDataset> NewRaster::OpenArrays(size_t first, size_t count) const
 {
+    struct zs_hierarchy *hierarchy = m_new->store->hierarchy;
     ZSOpenOptions options;
     struct zs_error err;
-    const struct zs_node *node = nullptr;
-    std::unique_ptr<ShardedZarrDataset> ds;
+    const struct zs_node *node = nullptr, *group = nullptr;
+    ZSBandSources sources;
     if (!options.Parse(nullptr))
         return nullptr;
     options.threads = m_options.threads;
     options.fsync = m_options.fsync;
-    std::shared_ptr<ZSArray> array;
-    if (zs_hierarchy_node_at(m_new->store->hierarchy, m_new->group.c_str(), m_arrays[number].name, &node, &err) ==
-        ZS_OK)
-        array = ZSArray::Open(*m_new->store, node, options, &err);
-    if (array != nullptr)
-        ds = ShardedZarrDataset::Over(m_new->store, ZSBandSources(1, ZSBandSource{array, {}}), nullptr, options,
-                                      GA_Update, &err);
+    for (size_t k = first; k < first + count; k++)
+    {
+        if (zs_hierarchy_node_at(hierarchy, m_group.c_str(), m_arrays[k].name, &node, &err) != ZS_OK)
+            return zsReport(err);
+        sources.push_back({ZSArray::Open(*m_new->store, node, options, &err), {}});
+        if (sources.back().array == nullptr)
+            return zsReport(err);
+    }
+    if (count > 1 && zs_hierarchy_node(hierarchy, m_group.c_str(), &group, &err) != ZS_OK)
+        return zsReport(err);
+    auto ds = ShardedZarrDataset::Over(m_new->store, sources, group, options, GA_Update, &err);
     if (ds == nullptr)
-        zsReport(err);
-    else
-        ds->View().SetChunkOrder(m_options.chunk_order);
+        return zsReport(err);
+    ds->View().SetChunkOrder(m_options.chunk_order);
+    return ds;
+}
+
+/* Opens all of the raster, as its maker has it from now on. */
+std::unique_ptr<ShardedZarrDataset> NewRaster::OpenAll() const
+{
+    struct zs_error err;
+    // Commits to an object store wait again, one by one: what is written is read back, too.
+    if (zs_store_overlap_end(m_new->store->store, &err) != ZS_OK)
+        return zsReport(err);
+    auto ds = OpenArrays(0, m_arrays.size());
+    if (ds != nullptr)
+    {
+        m_new->store->NoteOpen();
+        ds->AttachPam(m_name);
+    }
     return ds;
 }
 
 std::unique_ptr<GDALDataset> NewRaster::Blank()
 {
-    struct zs_error err;
     m_raster.reset();
-    // Commits to an object store wait again, one by one: what is written is read back, too.
-    if (zs_store_overlap_end(m_new->store->store, &err) != ZS_OK)
-        return zsReport(err);
-    auto ds = OpenArray(0);
-    if (ds == nullptr)
-        return nullptr;
-    m_new->store->NoteOpen();
-    ds->AttachPam(m_name);
-    ds->pixels.SetBlank();
-    ds->pixels.firstFilter.Start(m_options, m_spec);
-    ds->closing.factors = m_factors;
-    ds->closing.resampling = m_resampling;
-    ds->closing.hasStatistics = m_options.statistics;
-    ds->closing.made = std::move(m_new);
+    auto ds = OpenAll();
+    if (ds != nullptr)
+        ds->StartBlank(std::move(m_new), m_options, m_spec, m_factors, m_resampling);
     return ds;
 }
 
@@ -462,7 +446,7 @@ bool NewRaster::StartLevels()
 {
     if (m_options.statistics || !ZSCopiedLevels::Suits(m_spec, m_resampling, m_factors))
         return true;
-    auto base = OpenArray(0);
+    auto base = OpenArrays(0, 1);
     return base != nullptr && m_levels.Start(std::move(base), m_resampling, m_factors, m_options.threads) == CE_None;
 }
 
@@ -470,7 +454,7 @@ bool NewRaster::StartLevels()
 bool NewRaster::WritePixels(GDALProgressFunc progress, void *progressData)
 {
     struct zs_error err;
-    const bool ok = zsCopyPixels(*m_source, m_type, *m_raster, m_spec, m_options.threads, WritePath(),
+    const bool ok = zsCopyPixels(*m_source, m_type, *m_raster, m_spec, m_options.threads, m_new->Path(),
                                  m_levels.IsStarted() ? &m_levels : nullptr, progress, progressData) &&
                     (m_spec.mask == nullptr || zsCopyMask(*m_source, *m_raster, m_spec)) &&
                     (zs_raster_flush(m_raster.get(), &err) == ZS_OK || zsReport(err));
@@ -485,18 +469,18 @@ bool NewRaster::AddComputed(GDALProgressFunc progress, void *progressData)
     if (!m_options.statistics && m_factors.empty())
         return true;
     const CPLConfigOptionSetter threads("GDAL_NUM_THREADS", std::to_string(m_options.threads).c_str(), false);
-    const double parts = (m_options.statistics ? 1 : 0) + (m_factors.empty() ? 0 : 1);
-    const double n = parts * static_cast<double>(m_spec.array_count);
+    const auto n = static_cast<double>(m_spec.array_count);
     for (size_t k = 0; k < m_spec.array_count; k++)
     {
-        auto ds = m_levels.IsStarted() ? m_levels.Finish() : OpenArray(k);
+        auto ds = m_levels.IsStarted() ? m_levels.Finish() : OpenArrays(k, 1);
         if (ds == nullptr)
             return false;
         if (k > 0)
-            ds->masks.KeepLevels(); // made with the first
-        const double first = parts * static_cast<double>(k), end = first + parts;
-        const ZSScaledProgress ofStatistics(first / n, (first + 1) / n, progress, progressData);
-        const ZSScaledProgress ofOverviews((end - 1) / n, end / n, progress, progressData);
+            ds->keepsMaskLevels = true; // made with the first
+        const double first = static_cast<double>(k) / n, end = static_cast<double>(k + 1) / n;
+        const double half = m_factors.empty() ? end : m_options.statistics ? (first + end) / 2 : first;
+        const ZSScaledProgress ofStatistics(first, half, progress, progressData);
+        const ZSScaledProgress ofOverviews(half, end, progress, progressData);
         const auto factors = static_cast<int>(m_factors.size());
         if ((m_options.statistics && ds->AddStatistics(GDALScaledProgress, ofStatistics.Part()) != CE_None) ||
             (factors > 0 && ds->BuildOverviews(m_resampling.c_str(), factors, m_factors.data(), 0, nullptr,
@@ -511,34 +495,8 @@ bool NewRaster::AddComputed(GDALProgressFunc progress, void *progressData)
     return true;
 }
 
-/* Opens the store that was copied to, or its one array, for writing as its options ask for. */
-std::unique_ptr<GDALDataset> NewRaster::OpenPublished(const std::string &store) const
-{
-    ZSConnection connection;
-    connection.store = store;
-    std::string path = m_new->group;
-    if (m_options.single_array)
-        path += (path.empty() ? "" : "/") + m_names[0];
-    const std::string full = path.empty() ? "SHARDEDZARR:\"" + store + "\"" : connection.SubdatasetName(path);
-    GDALOpenInfo info(full.c_str(), GA_Update);
-    CPLStringList openOptions;
-    openOptions.SetNameValue("NUM_THREADS", std::to_string(m_options.threads).c_str());
-    openOptions.SetNameValue("FSYNC", m_options.fsync ? "YES" : "NO");
-    info.papszOpenOptions = openOptions.List();
-    std::unique_ptr<GDALDataset> ds(zsOpen(&info));
-    info.papszOpenOptions = nullptr;
-    if (ds != nullptr)
-        ds->SetDescription(m_name);
-    auto raster = dynamic_cast<ShardedZarrDataset *>(ds.get()); // else a list of several
-    if (raster != nullptr)
-        raster->View().SetChunkOrder(m_options.chunk_order);
-    return ds;
-}
-
 std::unique_ptr<GDALDataset> NewRaster::Copy(GDALProgressFunc progress, void *progressData)
 {
-    // The user's name of it, unless that is the working directory, which the store replaces.
-    const std::string root = m_connection.store == "." ? m_new->target->Root() : m_connection.store;
     // Overviews read and write again: about as much as a third of the pixels. Statistics read.
     const double share = 1 / (1 + (m_factors.empty() ? 0 : 1 / 3.) + (m_options.statistics ? 0.25 : 0));
     const ZSScaledProgress ofPixels(0, share, progress, progressData), ofRest(share, 1, progress, progressData);
@@ -550,54 +508,42 @@ std::unique_ptr<GDALDataset> NewRaster::Copy(GDALProgressFunc progress, void *pr
         m_raster.reset();
         m_levels.Finish(); // closes what a failed copy leaves
     }
-    if (!ok || !m_new->Publish())
-        return nullptr;
-    return OpenPublished(root.empty() ? m_connection.store : root);
+    auto made = ok && m_new->Publish() ? OpenAll() : nullptr;
+    if (made != nullptr && m_hasSideCar)
+        zsCopyTables(*m_source, *made);
+    return made;
 }
 
-static std::unique_ptr<GDALDataset> createCopy(const char *name, GDALDataset &source, bool isStrict,
-                                               CSLConstList options, GDALProgressFunc progress, void *progressData)
+bool NewRaster::CheckSource()
 {
-    NewRaster raster(name, &source, isStrict);
-    const int bands = source.GetRasterCount();
-    if (!raster.Parse(options))
-        return nullptr;
-    if (bands == 0)
-        return zsRefuse(CPLE_NotSupported, "%s: a source without bands cannot be copied%s", zsShown(name).c_str(),
-                        source.GetMetadata("SUBDATASETS") == nullptr
-                            ? ""
-                            : "; gdalinfo lists its subdatasets, each of which can, and gdalmdimtranslate copies "
-                              "arrays");
-    if (!raster.Describe(source.GetRasterXSize(), source.GetRasterYSize(), bands, zsTypeOfBands(source)) ||
-        !raster.Make())
-        return nullptr;
-    return raster.Copy(progress, progressData);
+    const bool isList = m_source->GetMetadata("SUBDATASETS") != nullptr;
+    if (m_source->GetRasterCount() == 0)
+        return zsRefuse(CPLE_NotSupported, "%s: a source without bands cannot be copied%s", zsShown(m_name).c_str(),
+                        isList ? "; gdalinfo lists its subdatasets, each of which can, and gdalmdimtranslate copies "
+                                 "arrays" : "");
+    m_hasSideCar = !zsIsRemote(m_connection.store) && m_options.single_array &&
+                   CPLTestBool(CPLGetConfigOption("GDAL_PAM_ENABLED", "YES"));
+    return zsCheckLosses(m_name, *m_source, m_hasSideCar, IsCells(), m_isStrict);
 }
 
 GDALDataset *zsRasterCopy(const char *name, GDALDataset *source, bool strict, CSLConstList options,
                           GDALProgressFunc progress, void *progressData)
 {
-    ZSConnection connection;
-    std::string reason;
-    const bool hasSideCar = zsParseConnection(name, connection, reason) && !zsIsRemote(connection.store) &&
-                            !zsIsArchive(connection.store) && CPLFetchBool(options, "SINGLE_ARRAY", true) &&
-                            CPLTestBool(CPLGetConfigOption("GDAL_PAM_ENABLED", "YES"));
-    if (!zsCheckLosses(name, *source, hasSideCar, strict))
-        return nullptr;
+    NewRaster raster(name, source, strict);
     const ZSOneWarning ofTexts;
-    auto made = createCopy(name, *source, strict, options, progress != nullptr ? progress : GDALDummyProgress,
-                           progressData);
-    if (made != nullptr && hasSideCar)
-        zsCopyTables(*source, *made);
-    return made.release();
+    if (!raster.Parse(options) || !raster.CheckSource() ||
+        !raster.Describe(source->GetRasterXSize(), source->GetRasterYSize(), source->GetRasterCount(),
+                         zsTypeOfBands(*source)) ||
+        !raster.Make())
+        return nullptr;
+    return raster.Copy(progress != nullptr ? progress : GDALDummyProgress, progressData).release();
 }
 
 /* ---- Create ---- */
 
-/* What Create() cannot make. */
-static bool checkBlank(const std::string &store, int width, int height, int bands, CSLConstList options)
+bool NewRaster::CheckBlank(int width, int height, int bands, CSLConstList options) const
 {
-    const std::string name = zsShown(store);
+    const std::string name = zsShown(m_connection.store);
     if (bands == 0 || width == 0 || height == 0)
         return zsRefuse(CPLE_NotSupported, "%s: expected at least one band, column and row", name.c_str());
     // GDAL before 3.7 has no type for them, and rasterio hears no warning of an option that is not known.
@@ -605,7 +551,7 @@ static bool checkBlank(const std::string &store, int width, int height, int band
     if (pixelType != nullptr && EQUAL(pixelType, "SIGNEDBYTE"))
         return zsRefuse(CPLE_NotSupported,
                         "%s: PIXELTYPE=SIGNEDBYTE: signed bytes are for GDAL 3.7 and later; use Int16", name.c_str());
-    if (bands > 1 && !CPLFetchBool(options, "SINGLE_ARRAY", true))
+    if (bands > 1 && !m_options.single_array)
         return zsRefuse(CPLE_NotSupported,
                         "%s: SINGLE_ARRAY=NO: what Create() makes of %d bands is one array; a copy has one for each",
                         name.c_str(), bands);
@@ -616,7 +562,7 @@ GDALDataset *zsRasterCreate(const char *name, int width, int height, int bands, 
                             CSLConstList options)
 {
     NewRaster raster(name, nullptr, false);
-    if (!raster.Parse(options) || !checkBlank(raster.StorePath(), width, height, bands, options) ||
+    if (!raster.Parse(options) || !raster.CheckBlank(width, height, bands, options) ||
         !raster.Describe(width, height, bands, type) || !raster.Make())
         return nullptr;
     return raster.Blank().release();

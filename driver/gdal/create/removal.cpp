@@ -1,19 +1,16 @@
 /* What is in the directory of a store, whether that may go, and removing it; stores deleted, renamed, copied. */
-#include "files.h"
+#include "target.h"
 
 #include <algorithm>
 #include <memory>
-#include <vector>
 
 #include "gdal/connection.h"
 #include "gdal/driver.h"
 #include "gdal/guard.h"
-#include "target.h"
 
 extern "C"
 {
 #include "geo/axes.h"
-#include "geo/bands.h"
 #include "geo/healpix.h"
 #include "raster/listing.h"
 #include "store/staging.h"
@@ -27,32 +24,27 @@ ZSContents::~ZSContents()
     zs_store_free(store);
 }
 
-static enum zs_status find(ZSContents &contents, const std::string &path, struct zs_error *err)
-{
-    zs_contents_clear(&contents.found);
-    zs_store_free(contents.store);
-    contents.store = nullptr;
-    ZS_TRY(zs_store_open(path.c_str(), &contents.store, err));
-    return zs_contents_find(contents.store, &contents.found, err);
-}
-
 bool ZSContents::Find(const std::string &path, bool orNoListings)
 {
     struct zs_error err;
-    const enum zs_status status = find(*this, path, &err);
+    zs_contents_clear(&found);
+    zs_store_free(store);
+    store = nullptr;
+    enum zs_status status = zs_store_open(path.c_str(), &store, &err);
+    if (status == ZS_OK)
+        status = zs_contents_find(store, &found, &err);
     return status == ZS_OK || (status == ZS_UNSUPPORTED && orNoListings) || zsReport(err);
-}
-
-bool ZSContents::FindSilently(const std::string &path)
-{
-    struct zs_error err;
-    return find(*this, path, &err) == ZS_OK;
 }
 
 bool ZSContents::Remove()
 {
     struct zs_error err;
-    return zs_contents_remove(store, &found, &err) == ZS_OK || zsReport(err);
+    if (zs_contents_remove(store, &found, &err) != ZS_OK)
+        return zsReport(err);
+    const ZSQuiet quiet; // a directory that stays is no failure
+    if (found.foreign_count == 0 && !store->is_remote)
+        VSIRmdir(store->root);
+    return true;
 }
 
 void zsForgetListing(const std::string &path)
@@ -64,8 +56,9 @@ void zsForgetListing(const std::string &path)
 /* Whether a directory that is no store holds what a killed writer left of one, and nothing else. */
 static bool isLeftover(const std::string &path)
 {
+    const ZSQuiet quiet;
     ZSContents contents;
-    return contents.FindSilently(path) && !contents.HasRoot() && contents.found.foreign_count == 0 &&
+    return contents.Find(path) && !contents.HasRoot() && contents.found.foreign_count == 0 &&
            (contents.found.own.count > 0 || contents.found.is_marked);
 }
 
@@ -90,8 +83,6 @@ bool zsHasRoot(const std::string &path, const char *otherwise)
     struct zs_error err;
     ZSStore at;
     struct zs_buffer text = {};
-    if (zsExists(path + "/zarr.json"))
-        return true;
     enum zs_status status = zs_store_open(path.c_str(), &at.store, &err);
     if (status == ZS_OK) // GDAL does not distinguish absent from unreachable
         status = zs_store_get(at.store, "zarr.json", ZS_JSON_MAX_BYTES, &text, &err);
@@ -112,19 +103,6 @@ static bool isStrange(const struct zs_node *node)
     const char *dimension = nullptr;
     static_cast<void>(zs_json_string(zs_json_first(zs_json_get(node->document, "dimension_names")), &dimension));
     return isList ? dimension == nullptr || !EQUAL(dimension, zs_path_name(node->path)) : node->array == nullptr;
-}
-
-/* Whether arrays are the bands of one raster: those of a group that lists all of them (SINGLE_ARRAY=NO). */
-static bool areBandsOfOne(struct zs_hierarchy *hierarchy, const struct zs_node *const *rasters, size_t count)
-{
-    struct zs_raster_groups groups = {};
-    struct zs_error ignored;
-    bool areListed = zs_raster_groups_find(hierarchy, rasters, count, nullptr, nullptr, &groups, &ignored) == ZS_OK &&
-                     groups.count == 1 && groups.list[0].count == count;
-    for (size_t i = 0; areListed && i < count; i++)
-        areListed = zs_band_list_position(groups.list[0].group->attributes, zs_path_name(rasters[i]->path)) != SIZE_MAX;
-    zs_raster_groups_clear(&groups);
-    return areListed;
 }
 
 /* Whether the store has one raster and nothing else, as a creation of this driver leaves it. Else CPLError is emitted,
@@ -151,11 +129,10 @@ static bool isOneRaster(const std::string &root, const char *advice)
                !(areCells && node == cells.coordinate);
     };
     const auto other = std::find_if(nodes, nodes + nodeCount, isOther);
-    const bool isOne = isAny && (count == 1 || areBandsOfOne(store.hierarchy, rasters, count));
-    if (isOne && other == nodes + nodeCount)
+    if (isAny && count == 1 && other == nodes + nodeCount)
         return true;
     const std::string found =
-        isAny ? std::string("/") + rasters[0]->path + " and /" + (isOne ? *other : rasters[1])->path : "none";
+        isAny ? std::string("/") + rasters[0]->path + " and /" + (count > 1 ? rasters[1] : *other)->path : "none";
     return zsRefuse(CPLE_AppDefined, "%s: expected a store of one raster, found %s; %s", zsShown(root).c_str(),
                     found.c_str(), advice);
 }
@@ -180,28 +157,28 @@ static bool isAllOwn(const std::string &store, const ZSContents &contents, const
 }
 
 /* Finds out whether anything is at `root`, which is more than an empty directory, and whether it is a directory, whose
- * contents are then in `c`. A file of no bytes, as rasterio's MemoryFile makes one, has nothing to lose: it goes. False
- * (CPLError emitted) where that cannot be found out. */
+ * contents are then in `contents`. A file of no bytes, as rasterio's MemoryFile makes one, has nothing to lose and
+ * goes. False (CPLError emitted) where that cannot be found out. */
 static bool lookAt(const std::string &root, ZSContents &contents, bool &isThere, bool &isDirectory)
 {
     VSIStatBufL st;
-    // Of an object store GDAL may remember that nothing was there; listing asks.
     const bool isRemote = zs_path_is_remote(root.c_str());
-    if (isRemote && !contents.Find(root, true))
+    const auto look = [&]
+    {
+        const ZSQuiet quiet; // GDAL emits errors of listings that it can do without
+        return VSIStatL(root.c_str(), &st) == 0;
+    };
+    const bool isAny = look(), isFile = isAny && !VSI_ISDIR(st.st_mode);
+    // Of an object store GDAL may remember that nothing was there: listing asks, where that is possible.
+    if ((isRemote || !isFile) && !contents.Find(root, isRemote && (isFile || !isAny)))
         return false;
-    isDirectory = isRemote && !contents.IsEmpty();
-    isThere = isDirectory || VSIStatL(root.c_str(), &st) == 0;
-    if (!isThere || isDirectory)
-        return true;
-    isDirectory = VSI_ISDIR(st.st_mode) != 0;
-    if (isDirectory && !contents.Find(root))
-        return false;
-    const bool isNothing = VSI_ISREG(st.st_mode) && st.st_size == 0 && VSIUnlink(root.c_str()) == 0;
-    isThere = isDirectory ? !contents.IsEmpty() : !isNothing;
+    isDirectory = !contents.IsEmpty();
+    const auto isRemoved = [&] { return VSI_ISREG(st.st_mode) && st.st_size == 0 && VSIUnlink(root.c_str()) == 0; };
+    isThere = isDirectory || (isFile && !isRemoved());
     return true;
 }
 
-bool zsMayReplace(const std::string &root, bool overwrite, bool canAppend, bool &isThere)
+bool zsMayReplace(const std::string &root, bool overwrite, bool &isThere)
 {
     const std::string name = zsShown(root);
     ZSContents contents;
@@ -221,8 +198,7 @@ bool zsMayReplace(const std::string &root, bool overwrite, bool canAppend, bool 
                         above.c_str());
     return isAllOwn(root, contents, "overwritten", "") &&
            (isLeft || overwrite ||
-            isOneRaster(root, canAppend ? "OVERWRITE=YES replaces it, APPEND_SUBDATASET=YES adds to it"
-                                        : "OVERWRITE=YES replaces it; who opens it for update adds to it")) &&
+            isOneRaster(root, "OVERWRITE=YES replaces it, APPEND_SUBDATASET=YES adds a raster to it")) &&
            isRemovable(contents);
 }
 
@@ -235,34 +211,12 @@ void zsRemoveExternalOverviews(const std::string &store)
         VSIUnlink(file.c_str());
 }
 
-/* Removes what was found in a store. */
-static bool removeFound(const std::string &store, ZSContents &contents)
-{
-    std::string path = store;
-    const bool isAll = contents.found.foreign_count == 0;
-    if (isAll)
-    {
-        // A hidden name first: no reader opens a store of which a part is removed.
-        const std::unique_ptr<char, decltype(&free)> aside(zs_staging_set_aside(store.c_str()), free);
-        struct zs_error err;
-        path = aside != nullptr ? aside.get() : store;
-        if (path != store && zs_store_moved(contents.store, path.c_str(), &err) != ZS_OK)
-            return zsReport(err);
-    }
-    if (!contents.Remove())
-        return false;
-    const ZSQuiet quiet; // a directory that stays is no failure
-    if (isAll)
-        VSIRmdir(path.c_str());
-    return true;
-}
-
 void zsRemoveSilently(const std::string &path)
 {
     const ZSQuiet quiet;
     ZSContents contents;
-    if (contents.FindSilently(path) && contents.Remove() && contents.found.foreign_count == 0)
-        VSIRmdir(path.c_str());
+    if (contents.Find(path))
+        contents.Remove();
 }
 
 void zsRemoveLeftovers(const std::string &root)
@@ -270,12 +224,6 @@ void zsRemoveLeftovers(const std::string &root)
     const ZSOwned<char *> paths(zs_staging_leftovers(root.c_str()), zs_names_free);
     for (char **path = paths.get(); path != nullptr && *path != nullptr; path++)
         zsRemoveSilently(*path);
-}
-
-bool zsRemoveReplaced(const std::string &store)
-{
-    ZSContents contents;
-    return contents.Find(store) && removeFound(store, contents);
 }
 
 /* Removes a store, its root's metadata first, if it is one raster and holds nothing of others. Else false (CPLError
@@ -289,6 +237,9 @@ static bool deleteStore(const std::string &store)
     struct zs_error err;
     if (!contents.Find(store))
         return false;
+    if (isForced && contents.found.own.count == 0 && !contents.found.is_marked) // a store of the draft of 2022
+        return zsRefuse(CPLE_AppDefined, "%s: is not deleted: no file in it is of a store that this driver writes",
+                        zsShown(store).c_str());
     if (!isForced && contents.found.is_marked && zs_mark_check(contents.store, false, &err) != ZS_OK)
         return zsReport(err);
     const std::string all = std::string("; ") + ADVICE + " of the store";
@@ -300,7 +251,12 @@ static bool deleteStore(const std::string &store)
     zsRemoveLeftovers(store);
     if (contents.found.is_marked && zs_store_remove(contents.store, ZS_MARK_NAME, &err) != ZS_OK)
         return zsReport(err);
-    if (!removeFound(store, contents)) // what is left of it keeps its overviews
+    // A hidden name first: no reader opens a store of which a part is removed, and no new one loses objects.
+    const bool isAll = contents.found.foreign_count == 0;
+    const std::unique_ptr<char, decltype(&free)> aside(isAll ? zs_staging_set_aside(store.c_str()) : nullptr, free);
+    if (aside != nullptr && zs_store_moved(contents.store, aside.get(), &err) != ZS_OK)
+        return zsReport(err);
+    if (!contents.Remove()) // what is left of it keeps its overviews
         return false;
     if (contents.found.foreign_count > 0)
         CPLError(CE_Warning, CPLE_AppDefined, "%s: %llu files that are not of the store stay, the first is %s",
@@ -341,21 +297,18 @@ static bool isDeletable(const char *name, const ZSConnection &connection)
 {
     const std::string &store = connection.store, shown = zsShown(name);
     VSIStatBufL st;
-    const bool isThere = VSIStatL(store.c_str(), &st) == 0;
     const bool isFolder = connection.prefix == ZSConnection::Prefix::NONE && !zsEndsWith(name, "zarr.json") &&
                           !zsIsArchive(store);
-    if (isFolder && (!zs_path_is_remote(store.c_str()) || (isThere && VSI_ISDIR(st.st_mode))))
+    if (isFolder && (!zs_path_is_remote(store.c_str()) || (VSIStatL(store.c_str(), &st) == 0 && VSI_ISDIR(st.st_mode))))
         return true;
-    zsForgetListing(store);
-    if (isFolder && VSIStatL(store.c_str(), &st) == 0)
-        CPLError(CE_Warning, CPLE_FileIO, "%s: is not deleted: GDAL did not know that it is there; it does from now on",
-                 shown.c_str());
+    zsForgetListing(store); // GDAL may have remembered that nothing is there
+    if (VSIStatL(store.c_str(), &st) == 0)
+        CPLError(CE_Warning, CPLE_NotSupported,
+                 "%s: stays; %s", shown.c_str(),
+                 zsIsArchive(store) ? "a store in an archive is deleted with that file"
+                                    : "a store is deleted by the name of its folder, of which GDAL knows from now on");
     else if (isFolder)
         CPLError(CE_Failure, CPLE_OpenFailed, "%s: cannot be deleted: it is not there, or cannot be reached",
-                 shown.c_str());
-    else if (isThere)
-        CPLError(CE_Warning, CPLE_NotSupported,
-                 "%s: stays; a store is deleted by the name of its folder, and one in an archive with that file",
                  shown.c_str());
     return false;
 }
@@ -370,16 +323,6 @@ static bool isClosed(const std::string &store)
            zsRefuse(CPLE_AppDefined,
                     "%s: is not deleted: this program has it open; close it first, or give the configuration option "
                     "SHARDEDZARR_DELETE=ALL", zsShown(store).c_str());
-}
-
-/* Whether a store may be changed: not a draft of 2022. True where this is unknown: a later step reports it. */
-static bool isWritable(const std::string &path)
-{
-    ZSStore store;
-    struct zs_error err;
-    return zs_store_open(path.c_str(), &store.store, &err) != ZS_OK ||
-           zs_hierarchy_open(store.store, false, &store.hierarchy, &err) != ZS_OK ||
-           zs_hierarchy_check_writable(store.hierarchy, &err) == ZS_OK || zsReport(err);
 }
 
 /* Removes a link to a store, which takes nothing along. */
@@ -401,9 +344,7 @@ CPLErr zsDelete(const char *name)
     // The remains of a killed writer do not open as a store.
     const bool isLeft = !zsExists(connection.store + "/zarr.json") && isLeftover(connection.store);
     const std::string store = isLeft ? connection.store : storeOf(name);
-    if (store.empty() || !isWritable(store))
-        return CE_Failure;
-    const bool ok = isLink(store) ? deleteLink(store) : isClosed(store) && deleteStore(store);
+    const bool ok = !store.empty() && (isLink(store) ? deleteLink(store) : isClosed(store) && deleteStore(store));
     return ok ? CE_None : CE_Failure;
 }
 
@@ -442,8 +383,8 @@ CPLErr zsRename(const char *newName, const char *oldName)
 CPLErr zsCopyFiles(const char *newName, const char *oldName)
 {
     std::string from, to;
-    ZSTarget target; // like any other new store it appears when it is complete
-    if (!findPaths(newName, oldName, to, from) || !target.Open(to, false, true))
+    ZSNewStore target; // like any other new store it appears when it is complete
+    if (!findPaths(newName, oldName, to, from) || !target.Begin(to, false, true))
         return CE_Failure;
     // A trailing slash: the content, not the directory into the other.
     if (VSISync((from + "/").c_str(), target.Path().c_str(), nullptr, nullptr, nullptr, nullptr))

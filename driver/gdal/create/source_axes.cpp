@@ -1,4 +1,4 @@
-#include "source_axes.h"
+#include "copy.h"
 
 #include <algorithm>
 #include <functional>
@@ -81,18 +81,6 @@ bool ZSSourceAxes::ReadArray(GDALDataset &source)
     return !m_axes.empty();
 }
 
-/* Whether coordinates only number the bands. */
-bool ZSSourceAxes::Axis::IsCounted() const
-{
-    return source == "band" && attributes.empty();
-}
-
-/* The same; false when they only number the bands. */
-bool ZSSourceAxes::ReadPositions(GDALDataset &source)
-{
-    return ReadArray(source) && !(m_axes.size() == 1 && m_axes[0].IsCounted());
-}
-
 /* Types of netCDF, by their numbers; "" is none of numbers. */
 static const std::vector<std::string> NETCDF_TYPES = {"",        "int8",  "",       "int16",  "int32", "float32",
                                                       "float64", "uint8", "uint16", "uint32", "int64", "uint64"};
@@ -118,54 +106,6 @@ bool ZSSourceAxes::ReadNetcdf(GDALDataset &source)
             zsSetItem(m_axes.back().attributes, ZS_AXIS_TYPE, NETCDF_TYPES[type].c_str());
     }
     return !m_axes.empty();
-}
-
-static std::string between(const std::string &text, char open, char close)
-{
-    const size_t from = text.find(open), to = from != std::string::npos ? text.find(close, from + 1) : from;
-    return to != std::string::npos ? text.substr(from + 1, to - from - 1) : "";
-}
-
-/* Fields of one element that differ in valid time alone, or in level alone: "85000-ISBL" is 85000 of ISBL, described as
- * `85000[Pa] ISBL="Isobaric surface"`. */
-bool ZSSourceAxes::ReadGrib(GDALDataset &source)
-{
-    const auto times = itemOfBands(source, "GRIB_VALID_TIME"), levels = itemOfBands(source, "GRIB_SHORT_NAME");
-    if (source.GetRasterCount() < 2 || times.empty() || levels.empty() || itemOfBands(source, "GRIB_ELEMENT").empty())
-        return false;
-    for (const char *item : {"GRIB_ELEMENT", "GRIB_UNIT", "GRIB_COMMENT", "GRIB_DISCIPLINE", "GRIB_PDS_PDTN"})
-    {
-        if (!isSame(itemOfBands(source, item)))
-            return false;
-    }
-    if (isSame(levels))
-    {
-        Take(source, "time", "GRIB_VALID_TIME");
-        Axis &axis = m_axes.back();
-        for (auto &text : axis.values) // seconds, and in GDAL 3.6 " sec UTC" behind them
-            text = std::to_string(std::strtoll(text.c_str(), nullptr, 10));
-        for (const char *attribute :
-             {"units=seconds since 1970-01-01", "calendar=proleptic_gregorian", "standard_name=time", "axis=T"})
-            axis.attributes.AddString(attribute);
-        return true;
-    }
-    const auto kindOf = [](const std::string &level)
-    { return level.find('-') != std::string::npos ? level.substr(level.rfind('-') + 1) : ""; };
-    const std::string kind = kindOf(levels[0]);
-    const bool isOneKind = std::all_of(levels.begin(), levels.end(), [&](const auto &l) { return kindOf(l) == kind; });
-    if (!isSame(times) || !isSame(itemOfBands(source, "GRIB_REF_TIME")) || !isOneKind || kind.empty())
-        return false;
-    Take(source, CPLString(kind).tolower(), "GRIB_SHORT_NAME");
-    Axis &axis = m_axes.back();
-    for (auto &text : axis.values)
-        text.resize(text.rfind('-'));
-    const std::string description = source.GetRasterBand(1)->GetDescription(), unit = between(description, '[', ']'),
-                      name = between(description, '"', '"');
-    if (!unit.empty() && unit != "-")
-        zsSetItem(axis.attributes, "units", unit.c_str());
-    if (!name.empty())
-        zsSetItem(axis.attributes, "long_name", name.c_str());
-    return true;
 }
 
 /* ---- Whether it makes dimensions ---- */
@@ -237,7 +177,8 @@ bool ZSSourceAxes::MakeDimensions(GDALDataset &source, const std::vector<std::st
         axis.name = isRenamed ? names[i] : zsUtf8(axis.source);
         if (!isRenamed && (!zsIsArrayName(axis.name) || !used.insert(axis.name).second))
             return false;
-        if (!axis.has_values || (axis.IsCounted() && axis.name != "band"))
+        const bool isCounted = axis.source == "band" && axis.attributes.empty(); // coordinates only number the bands
+        if (!axis.has_values || (isCounted && axis.name != "band"))
             continue;
         std::vector<const char *> texts;
         for (auto &text : axis.values)
@@ -273,11 +214,9 @@ void ZSSourceAxes::Count(int bands, const std::vector<std::string> &names)
 
 void ZSSourceAxes::Find(GDALDataset *source, int bands, const std::vector<std::string> &names)
 {
-    // Where an array was comes first, for it has the exact types; but a copy that could not have a time has bands that
-    // are counted, too.
+    // Where an array was comes first, for it has the exact types.
     bool found = false;
-    for (const auto read : {&ZSSourceAxes::ReadPositions, &ZSSourceAxes::ReadNetcdf, &ZSSourceAxes::ReadGrib,
-                            &ZSSourceAxes::ReadArray})
+    for (const auto read : {&ZSSourceAxes::ReadArray, &ZSSourceAxes::ReadNetcdf})
     {
         found = source != nullptr && (this->*read)(*source) && MakeDimensions(*source, names);
         if (found)

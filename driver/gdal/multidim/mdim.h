@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@ extern "C"
 {
 #include "array/array.h"
 #include "geo/attributes.h"
+#include "raster/overviews.h"
 }
 
 /* ---- Elements of arrays: windows with steps and strides, read and written (mdim_elements.cpp) ---- */
@@ -55,28 +57,19 @@ struct ZSMdimNode
     std::string path;
     bool isThere = true; /* false: it was deleted */
 
-    std::weak_ptr<struct zs_array> opened;
-    /* Keeps arrays open that are read again and again: those of one dimension (coordinates), and those with writes. */
-    std::shared_ptr<struct zs_array> kept;
+    /* Arrays that are kept open: those of one dimension (coordinates), which are read again and again, and those of a
+     * store that is changed. Where it is reset, the array is reopened lazily. */
+    std::shared_ptr<struct zs_array> opened;
     bool isMade = false;  /* in this session: its CRS is written with the documents */
     bool isBlank = false; /* made, and nothing is written to it: its fill value may change */
     int chunkOrder = 0;   /* of new shards */
 
-    /* What the next flush writes of an array: its CRS, and what kind of dimension it is the variable of. */
+    /* What the next flush writes of an array: its CRS, and the type of the dimension it is the variable of. */
     bool isSrsSet = false;
     std::shared_ptr<OGRSpatialReference> srs;
-    std::string dimensionType, dimensionDirection;
+    std::string dimensionType;
 
-    /* A node that is changed has at most one live object. */
-    std::weak_ptr<GDALMDArray> array;
-    std::weak_ptr<GDALGroup> group;
-
-    /* Closes the array; it is reopened lazily. */
-    void Close()
-    {
-        opened.reset();
-        kept.reset();
-    }
+    std::weak_ptr<GDALMDArray> array; /* of a store that is changed: its one live object */
 };
 
 /* A live object of GDAL's user: an array, a group, a dimension or an attribute. The store knows those that it may
@@ -121,17 +114,18 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     bool m_isLenient = false;            /* see Complain() */
     bool m_consolidates = false; /* a new store gets consolidated metadata; one that is there keeps what it has */
     CPLStringList m_arrayOptions;         /* for all arrays that are made */
-    std::unique_ptr<ZSTarget> m_target;   /* of a new store, until it is published */
+    std::unique_ptr<ZSNewStore> m_target;   /* of a new store, until it is published */
 
     bool FlushArrays();
     bool WriteDocuments();
+    std::shared_ptr<GDALMDArray> LiveArray(const ZSMdimNode &handle);
 
   public:
     /* `shown` is a group, or an array alone. */
     ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOptions &options, const struct zs_node *shown,
                 GDALAccess access);
     /* A store that is made: its root is, in `store`, and it waits in the target. */
-    ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOptions &options, std::unique_ptr<ZSTarget> target,
+    ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOptions &options, std::unique_ptr<ZSNewStore> target,
                 bool consolidates, CSLConstList arrayOptions);
     ~ZSMdimStore();
     ZSMdimStore(const ZSMdimStore &) = delete;
@@ -173,11 +167,13 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     std::shared_ptr<ZSMdimNode> Handle(const std::string &path);
     /* The node as it is by now; null (CPLError emitted) where it was deleted. */
     const struct zs_node *Node(const ZSMdimNode &handle) const;
-    /* The core's array, opened once for all; null with the message in err. */
+    /* The core's array; null with the message in err. */
     std::shared_ptr<struct zs_array> Open(ZSMdimNode &handle, struct zs_error *err);
-    /* The array and the group as GDAL sees them, one object while it lives; null with the message in err. */
+    /* The array, null with the message in err, and the group as GDAL sees them. An array of a store that is changed is
+     * one object while it lives, so that what is set is seen. */
     std::shared_ptr<GDALMDArray> Array(const std::string &path, struct zs_error *err);
     std::shared_ptr<GDALGroup> Group(const std::string &path);
+    void SetLiveArray(ZSMdimNode &handle, const std::shared_ptr<GDALMDArray> &array);
     /* The dimensions of an array; false with the message in err. */
     bool Dimensions(const struct zs_node *node, std::vector<std::shared_ptr<GDALDimension>> &dimensions,
                     struct zs_error *err);
@@ -209,12 +205,13 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     {
         return m_arrayOptions.List();
     }
-    /* Finds the overview levels that belong to an array alone and are renamed or removed with it, by their paths; none
-     * for a node that is no such array. */
-    bool OwnLevels(const struct zs_node *node, struct zs_axes &axes, std::vector<std::string> &levels);
+    /* Finds the paths of an array's overviews by zs_overviews_find() or zs_overviews_own(). None in a new store,
+     * and of a node that is no raster. */
+    bool FindLevels(const struct zs_node *node, decltype(zs_overviews_find) *find, struct zs_axes &axes,
+                    std::vector<std::string> &levels) const;
     /* Removes a node and all below it, with its overviews; at once where the store is in its place. */
     bool Remove(const struct zs_node *node);
-    /* Renames a node at once, with its overviews. */
+    /* Renames a node at once. */
     bool Rename(const ZSMdimNode &handle, const std::string &name);
     /* Notes that writing elements failed, so that some are lost. (A request that was refused loses none.) */
     void MarkLost()
@@ -314,10 +311,9 @@ inline std::string zsPathIn(const std::string &group, const std::string &name)
 
 /* ---- mdim_dimension.cpp; CPLError is emitted on failure ---- */
 
-/* Makes an array longer, and all that share with it a dimension that changes. */
-bool zsMdimResize(ZSMdimStore &store, const ZSMdimNode &handle, const std::vector<GUInt64> &sizes);
-/* Renames the number-th dimension of an array in all arrays that share it, or in none. */
-bool zsMdimRenameDimension(ZSMdimStore &store, const ZSMdimNode &handle, size_t number, const std::string &name);
+/* Changes names and sizes of an array's dimensions as `change` does, in all arrays that share them, or in none. */
+using ZSChangeDimensions = std::function<bool(std::vector<struct zs_dimension> &)>;
+bool zsMdimChangeDimensions(ZSMdimStore &store, const ZSMdimNode &handle, const ZSChangeDimensions &change);
 
 /* ---- mdim_group.cpp ---- */
 

@@ -13,9 +13,7 @@ extern "C"
 #include "base/memory.h"
 #include "codec/chain.h"
 #include "geo/conventions.h"
-#include "raster/overviews.h"
 #include "raster/update.h"
-#include "zarr/make.h"
 #include "zarr/name.h"
 }
 
@@ -52,7 +50,9 @@ class ZSMdimArray final : public GDALPamMDArray, public ZSMdimObject
     void TakeProperties(const struct zs_node *node);
     void TakeNodata(const struct zs_node *node);
     void TellStructure(const struct zs_node *node);
+#if ZS_GDAL_AT_LEAST(13)
     std::vector<std::string> Levels() const;
+#endif
     bool SetProperty(enum zs_band_property property, const struct zs_band_properties &wanted);
     bool SetNodata(const void *value);
     bool IsImpliedInSource(const void *element, const struct zs_node *node) const;
@@ -166,10 +166,7 @@ class ZSMdimArray final : public GDALPamMDArray, public ZSMdimObject
     }
     bool SetSpatialRef(const OGRSpatialReference *srs) override;
 #if ZS_GDAL_AT_LEAST(7)
-    bool Resize(const std::vector<GUInt64> &sizes, CSLConstList) override
-    {
-        return zsGuard([&] { return zsMdimResize(*m_store, *m_handle, sizes); });
-    }
+    bool Resize(const std::vector<GUInt64> &sizes, CSLConstList) override;
 #endif
 #if ZS_GDAL_AT_LEAST(8)
     bool Rename(const std::string &name) override
@@ -211,8 +208,7 @@ void ZSMdimArray::TellStructure(const struct zs_node *node)
     const char *name = zs_extension_name(zs_json_get(node->document, "data_type"), &configuration);
     const char *unit, *filter = zs_blosc_filter_name(node->array);
     uint64_t factor;
-    const bool isTime = info.data_type == ZS_DATETIME64 || info.data_type == ZS_TIMEDELTA64;
-    if (isTime && name != nullptr)
+    if ((info.data_type == ZS_DATETIME64 || info.data_type == ZS_TIMEDELTA64) && name != nullptr)
     {
         m_structure.SetNameValue("data_type.name", name);
         if (zs_json_string(zs_json_get(configuration, "unit"), &unit))
@@ -229,7 +225,7 @@ void ZSMdimArray::TellStructure(const struct zs_node *node)
 void ZSMdimArray::TakeProperties(const struct zs_node *node)
 {
     const struct zs_array_meta &meta = *node->array;
-    const char *timeUnits = zs_time_units(&meta.dtype);
+    const char *timeUnits = zs_time_units(&meta.dtype, false);
     if (m_properties->unit != nullptr)
         m_unit = m_properties->unit;
     else if (timeUnits != nullptr)
@@ -299,8 +295,7 @@ std::shared_ptr<GDALMDArray> ZSMdimArray::Create(const std::shared_ptr<ZSMdimSto
     array->TellStructure(node);
     array->SetSelf(array);
     store->Follow(array);
-    if (store->IsUpdatable())
-        array->m_handle->array = array;
+    store->SetLiveArray(*array->m_handle, array);
     return array;
 }
 
@@ -344,29 +339,23 @@ double ZSMdimArray::GetScale(bool *has, GDALDataType *stored) const
 }
 
 /* Returns the shape of innermost chunks, no longer than the array; 0, GDAL's word for unknown, along dimensions
- * where lengths differ. GDAL 3.13 asks other formats for blocks of this size, and netCDF allows none longer than a
- * dimension. */
+ * where lengths differ, and of text. GDAL 3.13 asks other formats for blocks of this size, and netCDF allows none
+ * longer than a dimension. */
 std::vector<GUInt64> ZSMdimArray::GetBlockSize() const
 {
     return zsGuard([&] {
         struct zs_error ignored; // readers get the error
-        uint64_t chunk[ZS_MAX_NDIM] = {0};
         const struct zs_node *node = Node();
         const auto opened = m_isText ? nullptr : Core(&ignored);
         std::vector<GUInt64> size(m_dimensions.size());
-        struct zs_array_info info = {};
-        if (opened != nullptr)
-        {
-            info = zs_array_get_info(opened.get());
-            std::copy(info.chunk_shape, info.chunk_shape + info.ndim, chunk);
-        }
-        if (node == nullptr ||
-            (opened == nullptr && zs_strings_chunks(m_store->Hierarchy(), node, chunk, &ignored) != ZS_OK))
+        if (node == nullptr || opened == nullptr)
             return size;
+        const struct zs_array_info info = zs_array_get_info(opened.get());
         for (size_t d = 0; d < size.size(); d++)
         {
             const bool differs = info.has_edges && !info.is_sharded && node->array->edges[d] != nullptr;
-            size[d] = differs ? 0 : std::max<GUInt64>(1, std::min<GUInt64>(chunk[d], m_dimensions[d]->GetSize()));
+            const GUInt64 most = std::min<GUInt64>(info.chunk_shape[d], m_dimensions[d]->GetSize());
+            size[d] = differs ? 0 : std::max<GUInt64>(1, most);
         }
         return size;
     });
@@ -433,16 +422,11 @@ std::shared_ptr<OGRSpatialReference> ZSMdimArray::GetSpatialRef() const
 std::vector<std::string> ZSMdimArray::Levels() const
 {
     struct zs_axes axes;
-    struct zs_error err;
-    struct zs_names levels = {};
-    const struct zs_node *node = m_dimensions.size() >= 2 && !m_isText ? Node() : nullptr;
-    if (node == nullptr || zs_axes_find(m_store->Hierarchy(), node, nullptr, nullptr, &axes, &err) != ZS_OK ||
-        axes.y < 0)
-        return {};
-    if (zs_overviews_find(m_store->Hierarchy(), node, axes, &levels, &err) != ZS_OK)
-        zsReport(err);
-    const ZSOwned<char *> freed(levels.list, zs_names_free);
-    return std::vector<std::string>(levels.list, levels.list + levels.count);
+    std::vector<std::string> levels;
+    const struct zs_node *node = Node();
+    if (node != nullptr)
+        static_cast<void>(m_store->FindLevels(node, zs_overviews_find, axes, levels));
+    return levels;
 }
 
 std::shared_ptr<GDALMDArray> ZSMdimArray::GetOverview(int i) const
@@ -599,7 +583,7 @@ bool ZSMdimArray::SetProperty(enum zs_band_property property, const struct zs_ba
     const struct zs_node *node = m_store->CheckUpdatable() ? Node() : nullptr;
     struct zs_axes axes = {};
     std::vector<std::string> paths;
-    if (node == nullptr || !m_store->OwnLevels(node, axes, paths))
+    if (node == nullptr || !m_store->FindLevels(node, zs_overviews_own, axes, paths))
         return false;
     const enum zs_data_type type = node->array->dtype.type;
     paths.push_back(m_handle->path);
@@ -654,14 +638,14 @@ bool ZSMdimArray::SetNodata(const void *value)
     if (node == nullptr)
         return false;
     const struct zs_dtype dtype = node->array->dtype;
-    ZSStoring storing{m_type.GetNumericDataType(), dtype.type, dtype.size};
+    ZSConversion storing{dtype.type, dtype.size, m_type.GetNumericDataType()};
     if (value != nullptr)
         zsStore(&storing, value, element, static_cast<ptrdiff_t>(dtype.size), 1);
     if (m_handle->isBlank)
     {
-        if (zs_array_set_fill_value(m_store->Hierarchy(), node, element, &node, &err) != ZS_OK)
+        if (zs_array_update_document(m_store->Hierarchy(), node, nullptr, nullptr, element, &node, &err) != ZS_OK)
             return zsReport(err);
-        m_handle->Close();
+        m_handle->opened.reset();
     }
     auto wanted = *m_properties;
     wanted.has_nodata = value != nullptr;
@@ -714,3 +698,25 @@ bool ZSMdimArray::SetSpatialRef(const OGRSpatialReference *srs)
         return true;
     });
 }
+
+#if ZS_GDAL_AT_LEAST(7)
+bool ZSMdimArray::Resize(const std::vector<GUInt64> &sizes, CSLConstList)
+{
+    const auto resize = [&](std::vector<struct zs_dimension> &dims) -> bool {
+        if (sizes.size() != dims.size())
+            return zsRefuse(CPLE_IllegalArg, "array /%s: expected sizes of %zu dimensions, found %zu",
+                            m_handle->path.c_str(), dims.size(), sizes.size());
+        for (size_t d = 0; d < sizes.size(); d++)
+        {
+            if (sizes[d] < dims[d].size)
+                return zsRefuse(CPLE_IllegalArg,
+                                "array /%s: dimension %zu has %llu elements, arrays are made longer, not %llu",
+                                m_handle->path.c_str(), d, static_cast<unsigned long long>(dims[d].size),
+                                static_cast<unsigned long long>(sizes[d]));
+            dims[d].size = sizes[d];
+        }
+        return true;
+    };
+    return zsGuard([&] { return zsMdimChangeDimensions(*m_store, *m_handle, resize); });
+}
+#endif

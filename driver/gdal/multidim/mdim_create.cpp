@@ -7,24 +7,6 @@
 #include "gdal/create/filter.h"
 #include "gdal/guard.h"
 
-extern "C"
-{
-#include "zarr/make.h"
-}
-
-/* Lays texts out in one chunk, if they are not very many, and not compressed: every reader of texts supports that. */
-static void usualStrings(struct zs_array_spec &spec)
-{
-    constexpr uint64_t MOST_TEXTS = 1 << 16;
-    uint64_t all = 1;
-    spec.is_sharded = false;
-    for (int d = spec.ndim; d-- > 0;)
-    {
-        spec.chunk_shape[d] = std::max<uint64_t>(1, std::min(spec.shape[d], MOST_TEXTS / all));
-        all *= spec.chunk_shape[d];
-    }
-}
-
 /* The Zarr data type of an array of GDAL's; false (the store complains) where there is none. That of texts is bytes. */
 static bool typeOf(const ZSMdimStore &store, const std::string &name, const GDALExtendedDataType &type, size_t dims,
                    struct zs_dtype &dtype)
@@ -48,7 +30,7 @@ static void setFillValue(const GDALExtendedDataType &type, struct zs_array_spec 
 {
     const GDALDataType number = type.GetNumericDataType();
     const double nan = std::numeric_limits<double>::quiet_NaN();
-    ZSStoring storing{GDT_Float64, spec.dtype.type, spec.dtype.size};
+    ZSConversion storing{spec.dtype.type, spec.dtype.size, GDT_Float64};
     if (GDALDataTypeIsFloating(number) != FALSE && GDALDataTypeIsComplex(number) == FALSE && spec.ndim > 0)
         zsStore(&storing, &nan, spec.fill_value, static_cast<ptrdiff_t>(spec.dtype.size), 1);
 }
@@ -56,12 +38,12 @@ static void setFillValue(const GDALExtendedDataType &type, struct zs_array_spec 
 namespace
 {
 /* Creation options of a new array, of any number of dimensions. Coordinates of a dimension are best in one piece, and
- * read as they were written. */
+ * read as they were written. Texts are in one chunk, if they are not very many, and not compressed unless that is asked
+ * for: every reader of texts supports that. */
 struct ZSMdimArrayOptions
 {
-    const bool isCoordinate;
+    const bool isCoordinate, isText;
     ZSCreationOptions parsed = {};
-    bool hasCompression = false; /* how to compress was asked for */
     std::vector<std::string> names = {};
 
     /* Sets chunks, shards and encoding of the spec, whose rank, shape, names and type are set; it borrows from this.
@@ -128,21 +110,15 @@ static std::shared_ptr<GDALMDArray> makeArray(const std::shared_ptr<ZSMdimStore>
     CPLStringList own(CSLDuplicate(list));
     if (store->IsCopying() && own.FetchNameValue("SHARD_CHUNK_SHAPE") == nullptr)
         own.SetNameValue("BLOCKSIZE", nullptr); // GDAL 3.13 passes the source's block size to a copy
-    ZSMdimArrayOptions options{isCoordinate};
+    ZSMdimArrayOptions options{isCoordinate, isText};
     if (!applyOptions(options, path, own.List(), store->ArrayOptions(), spec))
         return nullptr;
-    spec.encoding.is_text = isText;
-    if (isText && options.parsed.chunk.empty() && options.parsed.shard.empty())
-        usualStrings(spec);
-    if (isText && !options.hasCompression)
-        spec.encoding.compression = ZS_COMPRESS_NONE;
-    const bool isGuessed = options.parsed.guesses_shuffle && spec.encoding.compression == ZS_COMPRESS_BLOSC;
-    if (store->IsCopying() && hasNodata && isGuessed)
+    if (store->IsCopying() && hasNodata && options.parsed.LeavesFilter())
         chooseFilter(*store, path, type, spec);
     const auto make = [&](struct zs_hierarchy *hierarchy, struct zs_error *err) {
         const struct zs_node *node = nullptr;
         const struct zs_band_properties none = {}; // until some are set
-        ZS_TRY(zs_array_make(hierarchy, group.c_str(), name.c_str(), &spec, &node, err));
+        ZS_TRY(zs_node_make(hierarchy, group.c_str(), name.c_str(), zs_array_document(&spec), &node, err));
         return hasNodata ? zs_properties_write(hierarchy, node, &none, ZS_BAND_NODATA, err) : ZS_OK;
     };
     struct zs_error err;
@@ -156,7 +132,6 @@ static std::shared_ptr<GDALMDArray> makeArray(const std::shared_ptr<ZSMdimStore>
     if (isCoordinate)
     {
         handle->dimensionType = dimensions[0]->GetType();
-        handle->dimensionDirection = dimensions[0]->GetDirection();
         store->Refresh(); // dimensions that had no variable
     }
     auto array = zs_hierarchy_node(store->Hierarchy(), path.c_str(), &node, &err) == ZS_OK
@@ -200,6 +175,7 @@ constexpr uint64_t USUAL_ELEMENTS = ZSCreationOptions::USUAL_BLOCK * ZSCreationO
 constexpr uint64_t FEW_ELEMENTS = 1 << 14;
 /* Coordinates are one chunk, or a few; that of a short one has room for more of them to come. */
 constexpr uint64_t MIN_COORDINATES = 1 << 10, MAX_COORDINATES = 1 << 20;
+constexpr uint64_t MOST_TEXTS = 1 << 16; /* of a chunk */
 
 static bool checkNames(CSLConstList options)
 {
@@ -211,7 +187,7 @@ static bool checkNames(CSLConstList options)
         CPLFree(name);
         if (value != nullptr && zsIsOption(key.c_str(), ZS_ARRAY))
             continue;
-        return zsRefuseOption("creation option of an array", "one of " + zsOptionNames(ZS_ARRAY), key.c_str());
+        return zsRefuseOption("creation option of an array", "one that gdalinfo --format lists", key.c_str());
     }
     return true;
 }
@@ -235,6 +211,14 @@ std::vector<uint64_t> ZSMdimArrayOptions::UsualChunk(const std::vector<ZSDimensi
     const uint64_t usual = dims == 1 ? USUAL_ELEMENTS : ZSCreationOptions::USUAL_BLOCK;
     std::vector<uint64_t> chunks(dims, 1);
     uint64_t elements = 1;
+    const bool isAlone = isText && parsed.shard.empty(); // texts without shards are in one chunk
+    for (size_t d = dims; isAlone && d-- > 0;)
+    {
+        chunks[d] = std::max<uint64_t>(1, std::min(dimensions[d].size, MOST_TEXTS / elements));
+        elements *= chunks[d];
+    }
+    if (isAlone)
+        return chunks;
     for (size_t d = dims > 2 ? dims - 2 : 0; d < dims; d++)
     {
         chunks[d] = std::min(usual, dimensions[d].size);
@@ -254,7 +238,7 @@ std::vector<uint64_t> ZSMdimArrayOptions::UsualChunk(const std::vector<ZSDimensi
 bool ZSMdimArrayOptions::Apply(CSLConstList own, CSLConstList all, struct zs_array_spec &spec)
 {
     CPLStringList list(CSLDuplicate(own));
-    if (!zsTakeAliases(list, static_cast<size_t>(spec.ndim)) || !checkNames(list.List()))
+    if (!zsTakeAliases(list) || !checkNames(list.List()))
         return false;
     for (CSLConstList o = all; o != nullptr && *o != nullptr; o++)
     {
@@ -264,7 +248,6 @@ bool ZSMdimArrayOptions::Apply(CSLConstList own, CSLConstList all, struct zs_arr
             list.SetNameValue(name, value);
         CPLFree(name);
     }
-    hasCompression = list.FetchNameValue("COMPRESS") != nullptr;
     if (!parsed.Parse(list.List()))
         return false;
     struct zs_raster_spec rounded = {};
@@ -277,10 +260,13 @@ bool ZSMdimArrayOptions::Apply(CSLConstList own, CSLConstList all, struct zs_arr
     std::vector<ZSDimension> dimensions;
     for (size_t d = 0; d < names.size(); d++)
         dimensions.push_back({std::max<uint64_t>(1, spec.shape[d]), names[d].c_str()});
-    spec.is_sharded = spec.ndim > 0 && (!isCoordinate || !parsed.shard.empty());
+    spec.is_sharded = spec.ndim > 0 && ((!isCoordinate && !isText) || !parsed.shard.empty());
     if (!parsed.LayOut(dimensions, spec.dtype.size, UsualChunk(dimensions), spec.chunk_shape,
                        spec.is_sharded ? spec.shard_shape : nullptr))
         return false;
     spec.encoding = parsed.EncodingOf(spec.dtype);
+    spec.encoding.is_text = isText;
+    if (isText && list.FetchNameValue("COMPRESS") == nullptr)
+        spec.encoding.compression = ZS_COMPRESS_NONE;
     return true;
 }

@@ -12,7 +12,6 @@ extern "C"
 {
 #include "geo/bands.h"
 #include "raster/overviews.h"
-#include "zarr/make.h"
 }
 
 /* Name of a dimension of an array, "" where it has none. */
@@ -116,7 +115,8 @@ std::shared_ptr<GDALMDArray> ZSMdimDimension::GetIndexingVariable() const
 /* Zarr identifies a dimension's variable by its name alone: the array must be named as the dimension. */
 bool ZSMdimDimension::SetIndexingVariable(std::shared_ptr<GDALMDArray> variable)
 {
-    if (variable == nullptr || (variable->GetName() == GetName() && GetIndexingVariable() == variable))
+    const auto own = variable != nullptr && variable->GetName() == GetName() ? GetIndexingVariable() : nullptr;
+    if (variable == nullptr || (own != nullptr && own->GetFullName() == variable->GetFullName()))
         return true;
     CPLError(CE_Warning, CPLE_NotSupported,
              "%s: the variable of a dimension is the array of its name, beside it, of that dimension alone; %s is not",
@@ -138,8 +138,11 @@ bool ZSMdimDimension::Rename(const std::string &given)
         if (zs_node_check_name(name.c_str(), &err) != ZS_OK)
             return static_cast<bool>(zsReport(err));
         Choose();
-        if (m_handle != nullptr && m_handle->isThere &&
-            !zsMdimRenameDimension(*store, *m_handle, static_cast<size_t>(m_number), name))
+        const auto rename = [&](std::vector<struct zs_dimension> &dims) {
+            dims[static_cast<size_t>(m_number)].name = name.c_str();
+            return true;
+        };
+        if (m_handle != nullptr && m_handle->isThere && !zsMdimChangeDimensions(*store, *m_handle, rename))
             return false;
         m_osName = name; // where no array has it
         Refresh();
@@ -178,22 +181,39 @@ struct Found
 {
     const struct zs_node *node;
     std::vector<struct zs_dimension> dims, wanted;
-};
+    bool isLonger = false, isRenamed = false;
 
-/* Dimensions of one array that change, with all arrays that share them. */
-struct Change
-{
-    std::vector<Found> all; /* arrays of the store whose dimensions can be read: opening others reports the error */
-    size_t own = 0;         /* number of the array */
-    std::map<std::string, Found> arrays = {}; /* that change, by path */
-
-    enum zs_status Find(struct zs_hierarchy *hierarchy, const std::string &path, struct zs_error *err);
-    template <class F> void ForEach(size_t number, F &&f);
-    void LeaveOverviews(struct zs_hierarchy *hierarchy);
+    /* Whether a dimension is one of another array too: it has one name and one size in both, and belongs to one
+     * group. */
+    bool Shares(size_t number, const Found &other, size_t others) const
+    {
+        const struct zs_dimension &dim = dims[number], &that = other.dims[others];
+        return (&other == this && others == number) ||
+               (!nameOf(dim).empty() && nameOf(dim) == nameOf(that) && dim.size == that.size &&
+                groupOf(node, dim) == groupOf(other.node, that));
+    }
+    /* Changes a dimension as that of another array was. */
+    void Change(size_t number, const struct zs_dimension &before, const struct zs_dimension &after)
+    {
+        if (after.size != before.size)
+            wanted[number].size = after.size;
+        if (after.name != before.name)
+            wanted[number].name = after.name;
+        isLonger = isLonger || after.size != before.size;
+        isRenamed = isRenamed || after.name != before.name;
+    }
+    std::vector<uint64_t> Shape() const
+    {
+        std::vector<uint64_t> shape;
+        for (const auto &dim : wanted)
+            shape.push_back(dim.size);
+        return shape;
+    }
 };
 } // namespace
 
-enum zs_status Change::Find(struct zs_hierarchy *hierarchy, const std::string &path, struct zs_error *err)
+/* Finds the arrays of a store whose dimensions can be read: opening others reports the error. */
+static enum zs_status findArrays(struct zs_hierarchy *hierarchy, std::vector<Found> &all, struct zs_error *err)
 {
     const struct zs_node **nodes = nullptr;
     size_t listed = 0;
@@ -206,80 +226,77 @@ enum zs_status Change::Find(struct zs_hierarchy *hierarchy, const std::string &p
         if (nodes[i]->type != ZS_NODE_ARRAY ||
             zs_dimensions_find(hierarchy, nodes[i], found, &count, nullptr) != ZS_OK)
             continue;
-        if (path == nodes[i]->path)
-            own = all.size();
         const std::vector<struct zs_dimension> dims(found, found + count);
         all.push_back({nodes[i], dims, dims});
     }
-    if (own < all.size() && path == all[own].node->path)
-        return ZS_OK;
-    return zs_fail(err, ZS_INVALID, "array /%s: expected dimensions that can be read", path.c_str());
+    return ZS_OK;
 }
 
-/* Calls f(array, number of its dimension) for each array that shares a dimension of the own one, which is itself one of
- * them: it has one name and one size in both, and belongs to one group. */
-template <class F> void Change::ForEach(size_t number, F &&f)
+/* Whether the arrays may change so; else emits CPLError. */
+static bool checkChanges(ZSMdimStore &store, const std::vector<Found> &all)
 {
-    const Found &array = all[own];
-    const struct zs_dimension &dim = array.dims[number];
-    for (const Found &other : all)
+    std::set<std::pair<std::string, std::string>> taken; /* names of dimensions, by the group of their array */
+    for (const Found &array : all)
     {
-        for (size_t d = 0; d < other.dims.size(); d++)
-        {
-            const struct zs_dimension &that = other.dims[d];
-            const bool isOne = &other == &array && d == number;
-            if (isOne || (!nameOf(dim).empty() && nameOf(dim) == nameOf(that) && dim.size == that.size &&
-                          groupOf(array.node, dim) == groupOf(other.node, that)))
-                f(arrays.emplace(other.node->path, other).first->second, d);
-        }
+        for (const auto &dim : array.dims)
+            taken.emplace(zsParentPath(array.node->path), nameOf(dim));
     }
+    for (const Found &array : all)
+    {
+        struct zs_error err;
+        for (size_t d = 0; d < array.dims.size(); d++)
+        {
+            const struct zs_dimension &before = array.dims[d], &wanted = array.wanted[d];
+            if (wanted.name != before.name && taken.count({zsParentPath(array.node->path), nameOf(wanted)}) > 0)
+                return zsRefuse(CPLE_AppDefined, "dimension %s: there is one called %s already",
+                                nameOf(before).c_str(), wanted.name);
+            if (wanted.size != before.size && array.node->array != nullptr && array.node->array->edges[d] != nullptr)
+                return zsRefuse(CPLE_NotSupported, "array /%s lists the lengths of its chunks along dimension %s",
+                                array.node->path, nameOf(before).c_str());
+        }
+        if (array.isLonger && array.node->array != nullptr &&
+            zs_bands_check_shape(store.Hierarchy(), array.node, array.Shape().data(), &err) != ZS_OK)
+            return zsReport(err);
+    }
+    return true;
 }
 
 /* Leaves out the overviews of arrays that become longer, with a warning: they have the old size, and are not found
  * until they are made again. */
-void Change::LeaveOverviews(struct zs_hierarchy *hierarchy)
+static bool leaveOverviews(ZSMdimStore &store, std::vector<Found> &all)
 {
-    std::set<std::string> found, with;
-    for (const auto &[path, array] : arrays)
+    std::set<std::string> levels, with;
+    for (const Found &array : all)
     {
-        struct zs_error ignored;
         struct zs_axes axes;
-        struct zs_names levels = {};
-        if (zs_axes_find(hierarchy, array.node, nullptr, nullptr, &axes, &ignored) != ZS_OK || axes.y < 0 ||
-            zs_overviews_find(hierarchy, array.node, axes, &levels, &ignored) != ZS_OK)
-            continue;
-        const ZSOwned<char *> freed(levels.list, zs_names_free);
-        found.insert(levels.list, levels.list + levels.count);
-        if (levels.count > 0)
-            with.insert(path);
+        std::vector<std::string> own;
+        if (array.isLonger && !store.FindLevels(array.node, zs_overviews_find, axes, own))
+            return false;
+        levels.insert(own.begin(), own.end());
+        if (!own.empty())
+            with.insert(array.node->path);
     }
-    for (const auto &level : found)
+    for (Found &array : all)
     {
-        arrays.erase(level);
-        with.erase(level);
+        if (levels.count(array.node->path) > 0)
+            array.isLonger = array.isRenamed = false;
+        else if (with.count(array.node->path) > 0)
+            CPLError(CE_Warning, CPLE_AppDefined,
+                     "array /%s: its overviews have the size that it had: they are to be made again (gdaladdo)",
+                     array.node->path);
     }
-    for (const auto &path : with)
-        CPLError(CE_Warning, CPLE_AppDefined,
-                 "array /%s: its overviews have the size that it had: they are to be made again (gdaladdo)",
-                 path.c_str());
+    return true;
 }
 
-/* Gives an array the wanted names and sizes of its dimensions. */
+/* Gives an array the wanted names and sizes of its dimensions; what stays is not written. */
 static enum zs_status writeDimensions(struct zs_hierarchy *hierarchy, const Found &array, struct zs_error *err)
 {
-    std::vector<uint64_t> shape;
-    std::vector<const char *> names;
     const struct zs_node *node = array.node;
-    bool isLonger = false, isRenamed = false; // what stays is not written
-    for (size_t d = 0; d < array.dims.size(); d++)
-    {
-        shape.push_back(array.wanted[d].size);
-        names.push_back(array.wanted[d].name);
-        isLonger = isLonger || shape[d] != array.dims[d].size;
-        isRenamed = isRenamed || names[d] != array.dims[d].name;
-    }
-    ZS_TRY(zs_array_update_document(hierarchy, node, isLonger ? shape.data() : nullptr,
-                                    isRenamed ? names.data() : nullptr, nullptr, &node, err));
+    std::vector<const char *> names;
+    for (const auto &dim : array.wanted)
+        names.push_back(dim.name);
+    ZS_TRY(zs_array_update_document(hierarchy, node, array.isLonger ? array.Shape().data() : nullptr,
+                                    array.isRenamed ? names.data() : nullptr, nullptr, &node, err));
     for (size_t d = 0; d < names.size(); d++)
     {
         const char *before = array.dims[d].name;
@@ -289,20 +306,54 @@ static enum zs_status writeDimensions(struct zs_hierarchy *hierarchy, const Foun
     return ZS_OK;
 }
 
-/* Changes all of the arrays, or none. */
-static bool changeAll(ZSMdimStore &store, const Change &change)
+bool zsMdimChangeDimensions(ZSMdimStore &store, const ZSMdimNode &handle, const ZSChangeDimensions &change)
 {
-    for (const auto &[path, array] : change.arrays)
+    struct zs_error err;
+    std::vector<Found> all;
+    if (!store.CheckUpdatable() || store.Node(handle) == nullptr)
+        return false;
+    if (findArrays(store.Hierarchy(), all, &err) != ZS_OK)
+        return zsReport(err);
+    const auto own =
+        std::find_if(all.begin(), all.end(), [&](const Found &array) { return handle.path == array.node->path; });
+    if (own == all.end())
+        return zsRefuse(CPLE_AppDefined, "array /%s: expected dimensions that can be read", handle.path.c_str());
+    const auto &dims = own->dims;
+    auto wanted = dims;
+    if (!change(wanted))
+        return false;
+    for (size_t number = 0; number < dims.size(); number++)
+    {
+        for (Found &other : all)
+        {
+            for (size_t d = 0; d < other.dims.size(); d++)
+            {
+                if (own->Shares(number, other, d))
+                    other.Change(d, dims[number], wanted[number]);
+            }
+        }
+    }
+    for (size_t number = 0; number < dims.size(); number++)
+    {
+        if (own->wanted[number].size != wanted[number].size)
+            return zsRefuse(CPLE_IllegalArg, "array /%s: has a dimension twice: expected one size of it",
+                            handle.path.c_str());
+    }
+    if (!checkChanges(store, all) || !leaveOverviews(store, all))
+        return false;
+    const auto stays = [](const Found &array) { return !array.isLonger && !array.isRenamed; };
+    all.erase(std::remove_if(all.begin(), all.end(), stays), all.end());
+    for (const Found &array : all)
     {
         // Chunks are numbered by the shape of before.
-        const auto handle = store.Handle(path);
-        if (!store.FlushArray(*handle))
+        const auto other = store.Handle(array.node->path);
+        if (!store.FlushArray(*other))
             return false;
-        handle->Close();
+        other->opened.reset();
     }
-    const auto write = [&](struct zs_hierarchy *hierarchy, struct zs_error *err) {
-        for (const auto &[path, array] : change.arrays)
-            ZS_TRY(writeDimensions(hierarchy, array, err));
+    const auto write = [&](struct zs_hierarchy *hierarchy, struct zs_error *error) {
+        for (const Found &array : all)
+            ZS_TRY(writeDimensions(hierarchy, array, error));
         return ZS_OK;
     };
     if (!store.Edit(write))
@@ -310,81 +361,3 @@ static bool changeAll(ZSMdimStore &store, const Change &change)
     store.Refresh();
     return true;
 }
-
-bool zsMdimResize(ZSMdimStore &store, const ZSMdimNode &handle, const std::vector<GUInt64> &sizes)
-{
-    struct zs_error err;
-    Change change;
-    const std::string what = "array /" + handle.path + ": ";
-    if (!store.CheckUpdatable() || store.Node(handle) == nullptr)
-        return false;
-    if (change.Find(store.Hierarchy(), handle.path, &err) != ZS_OK)
-        return zsReport(err);
-    const auto dims = change.all[change.own].dims;
-    if (sizes.size() != dims.size())
-        return zsRefuse(CPLE_IllegalArg, "%sexpected sizes of %zu dimensions, found %zu", what.c_str(), dims.size(),
-                        sizes.size());
-    std::string listed; /* an array that cannot become longer */
-    for (size_t d = 0; d < sizes.size(); d++)
-    {
-        if (sizes[d] < dims[d].size)
-            return zsRefuse(CPLE_IllegalArg, "%sdimension %zu has %llu elements, arrays are made longer, not %llu",
-                            what.c_str(), d, static_cast<unsigned long long>(dims[d].size),
-                            static_cast<unsigned long long>(sizes[d]));
-        const auto resize = [&](Found &array, size_t number) {
-            array.wanted[number].size = sizes[d];
-            if (array.node->array != nullptr && array.node->array->edges[number] != nullptr)
-                listed = array.node->path;
-        };
-        if (sizes[d] != dims[d].size)
-            change.ForEach(d, resize);
-    }
-    if (!listed.empty())
-        return zsRefuse(CPLE_NotSupported, "%s/%s lists the lengths of its chunks along it", what.c_str(),
-                        listed.c_str());
-    const auto own = change.arrays.find(handle.path);
-    for (size_t d = 0; own != change.arrays.end() && d < sizes.size(); d++)
-    {
-        if (own->second.wanted[d].size != sizes[d])
-            return zsRefuse(CPLE_IllegalArg, "%shas a dimension twice: expected one size of it", what.c_str());
-    }
-    for (const auto &changed : change.arrays)
-    {
-        std::vector<uint64_t> shape;
-        for (const auto &dim : changed.second.wanted)
-            shape.push_back(dim.size);
-        if (changed.second.node->array != nullptr &&
-            zs_bands_check_shape(store.Hierarchy(), changed.second.node, shape.data(), &err) != ZS_OK)
-            return zsReport(err);
-    }
-    change.LeaveOverviews(store.Hierarchy());
-    return changeAll(store, change);
-}
-
-#if ZS_GDAL_AT_LEAST(8)
-bool zsMdimRenameDimension(ZSMdimStore &store, const ZSMdimNode &handle, size_t number, const std::string &name)
-{
-    struct zs_error err;
-    Change change;
-    std::set<std::string> groups; /* of arrays that change */
-    if (store.Node(handle) == nullptr)
-        return false;
-    if (change.Find(store.Hierarchy(), handle.path, &err) != ZS_OK)
-        return zsReport(err);
-    const std::string before = nameOf(change.all[change.own].dims[number]);
-    change.ForEach(number, [&](Found &array, size_t d) {
-        array.wanted[d].name = name.c_str();
-        groups.insert(zsParentPath(array.node->path));
-    });
-    for (const auto &other : change.all)
-    {
-        for (const auto &dim : other.dims)
-        {
-            if (nameOf(dim) == name && groups.count(zsParentPath(other.node->path)) > 0)
-                return zsRefuse(CPLE_AppDefined, "dimension %s: there is one called %s already", before.c_str(),
-                                name.c_str());
-        }
-    }
-    return changeAll(store, change);
-}
-#endif

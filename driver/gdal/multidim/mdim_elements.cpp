@@ -106,7 +106,7 @@ enum zs_status zsMdimRead(struct zs_array *array, const GDALExtendedDataType &ow
     Numbers numbers{array, request, info.item_size, isNumber ? zsConvert : convertAny, &any};
     if (isNumber)
         numbers.conversion = &conversion;
-    if (isNumber && conversion.IsIdentity())
+    if (isNumber && conversion.IsReadAsIs())
         numbers.convert = nullptr;
     bool isInPlace = isNumber, isApart[ZS_MAX_NDIM];
     for (int d = 0; d < request.ndim; d++)
@@ -131,9 +131,9 @@ enum zs_status zsMdimWrite(struct zs_array *array, const ZSMdimRequest &request,
                            struct zs_error *err)
 {
     const struct zs_array_info info = zs_array_get_info(array);
-    ZSStoring storing{type, info.data_type, info.item_size};
+    ZSConversion storing{info.data_type, info.item_size, type};
     Numbers numbers{array, request, static_cast<size_t>(GDALGetDataTypeSizeBytes(type)), zsStore, &storing};
-    if (storing.IsIdentity())
+    if (storing.IsStoredAsIs())
         numbers.convert = nullptr;
     bool isApart[ZS_MAX_NDIM];
     for (int d = 0; d < request.ndim; d++)

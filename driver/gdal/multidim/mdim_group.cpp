@@ -8,7 +8,6 @@
 extern "C"
 {
 #include "base/status.h"
-#include "zarr/make.h"
 #include "zarr/name.h"
 }
 
@@ -173,7 +172,7 @@ std::shared_ptr<GDALMDArray> ZSMdimGroup::OpenMDArray(const std::string &name, C
             Children();
             const char *leftOut = zs_hierarchy_left_out(m_store->Hierarchy());
             if (leftOut != nullptr)
-                zsRefuse(CPLE_AppDefined, "%s: left out is \"%.200s\": this name leads out of a store on some systems",
+                zsRefuse(CPLE_AppDefined, "%s: left out is \"%.200s\": it may lead out of a store, or is too long",
                          m_store->Store()->root, leftOut);
         }
         auto array = node != nullptr ? m_store->Array(node->path, &err) : nullptr;

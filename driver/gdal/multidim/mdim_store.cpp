@@ -11,9 +11,7 @@
 
 extern "C"
 {
-#include "raster/overviews.h"
 #include "zarr/contents.h"
-#include "zarr/make.h"
 #include "zarr/name.h"
 }
 
@@ -27,7 +25,7 @@ ZSMdimStore::ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOpti
 }
 
 ZSMdimStore::ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOptions &options,
-                         std::unique_ptr<ZSTarget> target, bool consolidates, CSLConstList arrayOptions)
+                         std::unique_ptr<ZSNewStore> target, bool consolidates, CSLConstList arrayOptions)
     : m_store(store), m_options(options), m_isUpdatable(true), m_consolidates(consolidates),
       m_arrayOptions(CSLDuplicate(arrayOptions)), m_target(std::move(target))
 {
@@ -96,7 +94,7 @@ const struct zs_node *ZSMdimStore::Node(const ZSMdimNode &handle) const
 std::shared_ptr<struct zs_array> ZSMdimStore::Open(ZSMdimNode &handle, struct zs_error *err)
 {
     const std::lock_guard<std::mutex> held(m_lock);
-    auto opened = handle.opened.lock();
+    auto opened = handle.opened;
     const struct zs_node *node = nullptr;
     const struct zs_array_options options = m_options.ForArrays();
     struct zs_array *array = nullptr;
@@ -108,32 +106,37 @@ std::shared_ptr<struct zs_array> ZSMdimStore::Open(ZSMdimNode &handle, struct zs
         zs_array_set_new(array, handle.chunkOrder);
     else
         zs_array_set_order(array, handle.chunkOrder);
-    handle.opened = opened;
     if (node->array->ndim <= 1 || m_isUpdatable)
-        handle.kept = opened;
+        handle.opened = opened;
     return opened;
+}
+
+std::shared_ptr<GDALMDArray> ZSMdimStore::LiveArray(const ZSMdimNode &handle)
+{
+    const std::lock_guard<std::mutex> held(m_lock);
+    return handle.array.lock();
+}
+
+void ZSMdimStore::SetLiveArray(ZSMdimNode &handle, const std::shared_ptr<GDALMDArray> &array)
+{
+    const std::lock_guard<std::mutex> held(m_lock);
+    if (m_isUpdatable)
+        handle.array = array;
 }
 
 std::shared_ptr<GDALMDArray> ZSMdimStore::Array(const std::string &path, struct zs_error *err)
 {
     const struct zs_node *node = nullptr;
-    const auto handle = Handle(path);
-    auto array = m_isUpdatable ? handle->array.lock() : nullptr;
-    if (array != nullptr || zs_hierarchy_node(Hierarchy(), path.c_str(), &node, err) != ZS_OK)
-        return array;
-    return zsMdimArray(shared_from_this(), node, {}, err);
+    auto array = LiveArray(*Handle(path));
+    if (array == nullptr && zs_hierarchy_node(Hierarchy(), path.c_str(), &node, err) == ZS_OK)
+        array = zsMdimArray(shared_from_this(), node, {}, err);
+    return array;
 }
 
 std::shared_ptr<GDALGroup> ZSMdimStore::Group(const std::string &path)
 {
-    const auto handle = Handle(path);
-    auto group = m_isUpdatable ? handle->group.lock() : nullptr;
-    if (group != nullptr)
-        return group;
-    group = zsMdimGroup(shared_from_this(), ParentName(path), NodeName(path), handle);
+    auto group = zsMdimGroup(shared_from_this(), ParentName(path), NodeName(path), Handle(path));
     Follow(std::dynamic_pointer_cast<ZSMdimObject>(group));
-    if (m_isUpdatable)
-        handle->group = group;
     return group;
 }
 
@@ -170,14 +173,15 @@ void ZSMdimStore::Refresh()
 
 /* ---- Removing and renaming nodes ---- */
 
-bool ZSMdimStore::OwnLevels(const struct zs_node *node, struct zs_axes &axes, std::vector<std::string> &levels)
+bool ZSMdimStore::FindLevels(const struct zs_node *node, decltype(zs_overviews_find) *find, struct zs_axes &axes,
+                             std::vector<std::string> &levels) const
 {
     struct zs_error err;
     struct zs_names own = {};
     if (m_target != nullptr || node->array == nullptr || node->array->ndim < 2 ||
         zs_axes_find(Hierarchy(), node, nullptr, nullptr, &axes, &err) != ZS_OK || axes.y < 0)
         return true;
-    if (zs_overviews_own(Hierarchy(), node, axes, &own, &err) != ZS_OK)
+    if (find(Hierarchy(), node, axes, &own, &err) != ZS_OK)
         return zsReport(err);
     const ZSOwned<char *> freed(own.list, zs_names_free);
     levels.assign(own.list, own.list + own.count);
@@ -190,7 +194,7 @@ bool ZSMdimStore::Remove(const struct zs_node *node)
     const std::string path = node->path;
     struct zs_axes axes = {};
     std::vector<std::string> levels;
-    if (!OwnLevels(node, axes, levels))
+    if (!FindLevels(node, zs_overviews_own, axes, levels))
         return false;
     const auto remove = [&](struct zs_hierarchy *hierarchy, struct zs_error *err) {
         if (!levels.empty())
@@ -212,7 +216,7 @@ bool ZSMdimStore::Remove(const struct zs_node *node)
             continue;
         }
         handle->isThere = false;
-        handle->Close(); // without its pending writes
+        handle->opened.reset(); // without its pending writes
         i = m_nodes.erase(i);
     }
     return isNew || Flush(false);
@@ -222,35 +226,35 @@ bool ZSMdimStore::Rename(const ZSMdimNode &handle, const std::string &name)
 {
     struct zs_error err;
     struct zs_axes axes = {};
-    std::vector<std::string> paths;
+    std::vector<std::string> levels;
+    std::vector<std::shared_ptr<ZSMdimNode>> moved; // it, and all below it
+    const std::string before = handle.path, after = zsPathIn(zsParentPath(before), name);
     const struct zs_node *node = CheckUpdatable() ? Node(handle) : nullptr;
-    // Pending chunks have their keys of today; a new store takes its place.
-    if (node == nullptr || !Flush(false) || !OwnLevels(node, axes, paths))
+    // Flush first: pending chunks have the old keys, and a new store is published before it is renamed in.
+    if (node == nullptr || !Flush(false) || !FindLevels(node, zs_overviews_own, axes, levels))
         return false;
-    paths.insert(paths.begin(), handle.path);
-    // Refuse all before one is moved.
-    enum zs_status status = zs_store_sync(m_store->store, &err);
-    for (size_t i = 0; i < paths.size() && status == ZS_OK; i++)
-        status = zs_node_check_rename(Hierarchy(), paths[i].c_str(), name.c_str(), &err);
-    for (size_t i = 0; i < paths.size() && status == ZS_OK; i++)
+    if (!levels.empty())
+        return zsRefuse(CPLE_NotSupported,
+                        "array /%s: has overviews, which have its name: remove them (gdaladdo -clean), rename it, and "
+                        "make them again",
+                        before.c_str());
+    if (zs_store_sync(m_store->store, &err) != ZS_OK ||
+        zs_node_rename(Hierarchy(), before.c_str(), name.c_str(), &err) != ZS_OK)
+        return zsReport(err);
+    for (const auto &[path, own] : m_nodes)
     {
-        std::vector<std::shared_ptr<ZSMdimNode>> moved; // it, and all below it
-        status = zs_node_rename(Hierarchy(), paths[i].c_str(), name.c_str(), &err);
-        for (const auto &[path, own] : m_nodes)
-        {
-            if (status == ZS_OK && zs_path_is_within(path.c_str(), paths[i].c_str()))
-                moved.push_back(own);
-        }
-        for (const auto &own : moved)
-        {
-            m_nodes.erase(own->path);
-            own->path = zsPathIn(zsParentPath(paths[i]), name) + own->path.substr(paths[i].size());
-            own->Close();
-            m_nodes[own->path] = own;
-        }
+        if (zs_path_is_within(path.c_str(), before.c_str()))
+            moved.push_back(own);
+    }
+    for (const auto &own : moved)
+    {
+        m_nodes.erase(own->path);
+        own->path = after + own->path.substr(before.size());
+        own->opened.reset();
+        m_nodes[own->path] = own;
     }
     Refresh();
-    return status == ZS_OK || zsReport(err);
+    return true;
 }
 
 /* ---- Writing ---- */
@@ -282,8 +286,7 @@ bool ZSMdimStore::CheckName(const std::string &name) const
 bool ZSMdimStore::FlushArray(const ZSMdimNode &handle)
 {
     struct zs_error err;
-    const auto opened = handle.opened.lock();
-    if (opened == nullptr || zs_array_flush(opened.get(), &err) == ZS_OK)
+    if (handle.opened == nullptr || zs_array_flush(handle.opened.get(), &err) == ZS_OK)
         return true;
     m_isLost = true; // a shard that cannot be published may be lost
     return zsReport(err);
@@ -312,8 +315,7 @@ bool ZSMdimStore::WriteDocuments()
         if (handle->isSrsSet)
             status = zs_array_crs_write(Hierarchy(), node, srs, true, &err);
         if (status == ZS_OK)
-            status = zs_dimension_describe(Hierarchy(), node, handle->dimensionType.c_str(),
-                                           handle->dimensionDirection.c_str(), &err);
+            status = zs_dimension_describe(Hierarchy(), node, handle->dimensionType.c_str(), &err);
     }
     if (status == ZS_OK && m_target != nullptr && m_consolidates)
         status = zs_root_consolidate(Hierarchy(), &err);
@@ -346,7 +348,10 @@ bool ZSMdimStore::Flush(bool isLast)
     else
     {
         ok = WriteDocuments() && ok;
-        ok = ok && (m_target == nullptr || zsPublishTarget(m_target, m_store->store));
+        if (ok && m_target != nullptr)
+            ok = m_target->Publish();
+        if (ok)
+            m_target.reset();
     }
     if (isLast && !ok)
         Abandon();
@@ -357,7 +362,7 @@ void ZSMdimStore::Abandon()
 {
     m_isAbandoned = true;
     for (const auto &[path, handle] : m_nodes)
-        handle->kept.reset();
+        handle->opened.reset();
     m_target.reset();
 }
 
@@ -390,22 +395,13 @@ static std::shared_ptr<ZSMdimStore> createStore(const char *name, CSLConstList l
     CPLStringList arrays;
     if (!parse(name, list, options, connection, arrays))
         return nullptr;
-    auto target = std::make_unique<ZSTarget>();
-    if (!target->Open(connection.store, options.overwrite, options.fsync, false))
+    auto target = std::make_unique<ZSNewStore>();
+    if (!target->Open(connection.store, options.overwrite, options.fsync))
         return nullptr;
-    const auto store = std::make_shared<ZSStore>();
+    const std::shared_ptr<ZSStore> store = target->store;
     const struct zs_node *root = nullptr;
     struct zs_error err;
-    store->name = target->Path();
-    enum zs_status status = zs_store_open(target->Path().c_str(), &store->store, &err);
-    if (status == ZS_OK)
-    {
-        zs_store_set_sync(store->store, options.fsync ? ZS_SYNC_LATER : ZS_SYNC_NO);
-        status = zs_hierarchy_create(store->store, &store->hierarchy, &err);
-    }
-    if (status == ZS_OK)
-        status = zs_root_make(store->hierarchy, &root, &err);
-    if (status != ZS_OK)
+    if (zs_add_document(store->hierarchy, "", zs_group_document(), &root, &err) != ZS_OK)
         return zsReport(err);
     ZSOpenOptions open;
     if (!open.Parse(nullptr))
@@ -466,11 +462,8 @@ GDALDataset *zsMdimCopy(const char *name, GDALDataset *source, bool strict, CSLC
 std::shared_ptr<GDALMDArray> ZSMdimStore::SourceArray(const std::string &path) const
 {
     const ZSQuiet quiet;
-    auto group = m_source->GetRootGroup();
-    size_t from = 0;
-    for (size_t slash; group != nullptr && (slash = path.find('/', from)) != std::string::npos; from = slash + 1)
-        group = group->OpenGroup(path.substr(from, slash - from));
-    return group != nullptr ? group->OpenMDArray(path.substr(from)) : nullptr;
+    const auto root = m_source->GetRootGroup();
+    return root != nullptr ? root->OpenMDArrayFromFullname("/" + path) : nullptr;
 }
 
 std::shared_ptr<GDALMDArray> ZSMdimStore::FirstSourceArray(const std::string &path) const

@@ -46,12 +46,12 @@ struct zs_band_window ShardedZarrRasterBand::BlockWindow(int column, int row, vo
 
 CPLErr ShardedZarrRasterBand::IReadBlock(int column, int row, void *data)
 {
-    return zsGuard([&] { return Dataset().pixels.Read(BlockWindow(column, row, data), eDataType); });
+    return zsGuard([&] { return Dataset().ReadWindow(BlockWindow(column, row, data), eDataType); });
 }
 
 CPLErr ShardedZarrRasterBand::IWriteBlock(int column, int row, void *data)
 {
-    return zsGuard([&] { return Dataset().pixels.Write(BlockWindow(column, row, data), eDataType); });
+    return zsGuard([&] { return Dataset().WriteWindow(BlockWindow(column, row, data), eDataType); });
 }
 
 CPLErr ShardedZarrRasterBand::EmptyBlockCache()
@@ -72,7 +72,7 @@ CPLErr ShardedZarrRasterBand::IRasterIO(GDALRWFlag flag, int x, int y, int width
             if (flag == GF_Read && (bufWidth < width || bufHeight < height))
                 result = TryOverviewRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, pixelSpace,
                                              lineSpace, extra, &isOfLevel);
-            if (isOfLevel || Dataset().pixels.Move(flag, window, bufWidth, bufHeight, type, extra, result))
+            if (isOfLevel || Dataset().MoveWindow(flag, window, bufWidth, bufHeight, type, extra, result))
                 return result;
             return GDALPamRasterBand::IRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, pixelSpace,
                                                 lineSpace, extra);
@@ -85,7 +85,7 @@ int ShardedZarrRasterBand::GetOverviewCount()
 {
     return zsGuard([&] {
         auto &ds = Dataset();
-        const int count = ds.AreOverviewsEnabled() ? ds.overviews.Count() : 0; // OVERVIEW_LEVEL=NONE
+        const int count = ds.AreOverviewsEnabled() ? ds.CountLevels() : 0; // OVERVIEW_LEVEL=NONE
         return count > 0 ? count : GDALPamRasterBand::GetOverviewCount();
     });
 }
@@ -93,8 +93,8 @@ int ShardedZarrRasterBand::GetOverviewCount()
 GDALRasterBand *ShardedZarrRasterBand::GetOverview(int i)
 {
     return zsGuard([&] {
-        ZSOverviews &overviews = Dataset().overviews;
-        return overviews.Count() > 0 ? overviews.Get(nBand, i) : GDALPamRasterBand::GetOverview(i);
+        auto &ds = Dataset();
+        return ds.CountLevels() > 0 ? ds.GetLevel(nBand, i) : GDALPamRasterBand::GetOverview(i);
     });
 }
 
@@ -110,8 +110,8 @@ bool ShardedZarrRasterBand::HasNodataBeside()
 bool ShardedZarrRasterBand::FillIsEmpty()
 {
     const struct zs_array_info info = View().Info(Source());
-    if (Dataset().m_role.isMask)
-        return !zs_validity_of(&Dataset().m_role.validity,
+    if (Dataset().m_isMask)
+        return !zs_validity_of(&Dataset().m_validity,
                                zsElementToDouble(info.data_type, info.item_size, info.fill_value));
     const auto &m = Properties();
     const std::vector<unsigned char> zero(info.item_size);
@@ -129,7 +129,7 @@ int ShardedZarrRasterBand::IGetDataCoverageStatus(int x, int y, int width, int h
         if (percent != nullptr)
             *percent = 100;
         struct zs_error reason;
-        if (!FillIsEmpty() || EmptyBlockCache() != CE_None || Dataset().pixels.PrepareCells(&reason) != ZS_OK)
+        if (!FillIsEmpty() || EmptyBlockCache() != CE_None || Dataset().PrepareCells(&reason) != ZS_OK)
             return unknown; // reading reports the error
         const auto left = static_cast<uint64_t>(x), top = static_cast<uint64_t>(y);
         const uint64_t right = left + static_cast<uint64_t>(width), bottom = top + static_cast<uint64_t>(height);
@@ -203,13 +203,13 @@ CPLStringList ShardedZarrRasterBand::PositionItems(std::string &words)
  * position. */
 void ShardedZarrRasterBand::AddMetadata()
 {
-    if (m_metadataAdded || Dataset().m_role.isMask)
+    if (m_metadataAdded || Dataset().m_isMask)
         return;
     auto &ds = Dataset();
     const auto &properties = Properties();
     const size_t source = Source();
     const ZSArray &array = View().Array(source);
-    CPLStringList md = zsMergeItems(ds.items.OwnItems(source).List(), properties.metadata);
+    CPLStringList md = zsMergeItems(ds.OwnItems(source).List(), properties.metadata);
     std::string words;
     md = zsMergeItems(PositionItems(words).List(), md.List());
     m_shown.Show("", md.List(), GDALMajorObject::GetMetadata());
@@ -262,7 +262,7 @@ CPLXMLNode *ShardedZarrRasterBand::SerializeToXML(const char *path)
  * they are not read for other names. */
 bool ShardedZarrRasterBand::ReadMetadata(const char *domain, const char *name)
 {
-    if (Dataset().m_role.isMask)
+    if (Dataset().m_isMask)
         return false;
     if (zsIsDefaultDomain(domain))
     {
@@ -405,7 +405,7 @@ GDALRasterAttributeTable *ShardedZarrRasterBand::GetDefaultRAT()
             return set != nullptr ? set : m_flagTable.get();
         struct zs_error err;
         struct zs_flags flags = {};
-        if (!Dataset().m_role.isMask &&
+        if (!Dataset().m_isMask &&
             zs_flags_read(View().Array(Source()).node->attributes, &flags, &err) != ZS_OK)
             zsReport(err);
         const ZSOwned<struct zs_flags> cleared(&flags, zs_flags_clear);

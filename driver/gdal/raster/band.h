@@ -9,14 +9,18 @@
 
 #include <gdal_rat.h>
 
-#include "dataset_parts.h"
 #include "gdal/types.h"
+#include "items.h"
+#include "view.h"
 
 extern "C"
 {
 #include "geo/bands.h"
 #include "raster/pixels.h"
 }
+
+class ShardedZarrDataset;
+struct ZSMask;
 
 /* Reads a window of a mask, 0 and 255. */
 using ZSReadMask =
@@ -64,6 +68,7 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     /* Puts the properties that were set into m_properties, for writing. */
     const struct zs_band_properties &CurrentProperties();
     void DropIdentity();
+    void WarnOfKeptItems();
     CPLErr SetElementOfNodata(const void *element);
     /* Before a property (ZS_BAND_UNIT ...) is set: it is written at the next flush. Fails (CPLError emitted) where the
      * store cannot hold it. */

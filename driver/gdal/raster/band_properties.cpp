@@ -114,7 +114,7 @@ struct PropertyList : std::vector<struct zs_band_properties>
 
 struct zs_band_properties &ShardedZarrRasterBand::Properties()
 {
-    if (m_properties == nullptr && Dataset().m_role.isMask) // its elements mark valid pixels, and nothing else
+    if (m_properties == nullptr && Dataset().m_isMask) // its elements mark valid pixels, and nothing else
         m_properties.reset(new zs_band_properties{});
     else if (m_properties == nullptr)
         ReadProperties();
@@ -334,7 +334,7 @@ GDALColorInterp ShardedZarrRasterBand::GetColorInterpretation()
 {
     return zsGuard([&] {
         const GDALColorInterp set = GDALPamRasterBand::GetColorInterpretation();
-        if (set != GCI_Undefined || Dataset().m_role.isMask)
+        if (set != GCI_Undefined || Dataset().m_isMask)
             return set;
         const auto &properties = Properties();
         if (properties.colour_name == nullptr && properties.colour_table != nullptr)
@@ -359,7 +359,7 @@ const struct zs_band_properties &ShardedZarrRasterBand::CurrentProperties()
     {
         std::string words;
         CPLStringList own = zsItemsNotIn(m_shown.Get(), PositionItems(words).List());
-        own = zsItemsNotIn(own.List(), Dataset().items.OwnItems(Source()).List());
+        own = zsItemsNotIn(own.List(), Dataset().OwnItems(Source()).List());
         zs_names_free(std::exchange(properties.metadata, zsCopyList(own.List())));
     }
     return properties;
@@ -419,9 +419,9 @@ CPLErr ShardedZarrRasterBand::SetNodata(const ZSNodata &value)
 {
     return zsGuard([&]() -> CPLErr {
         const struct zs_array_info info = View().Info(Source());
-        const ZSClosing &closing = Dataset().closing;
-        if (!closing.factors.empty() &&
-            !zsMayResample(Dataset().GetDescription(), eDataType, value, closing.resampling))
+        const auto &ds = Dataset();
+        if (!ds.m_laterFactors.empty() &&
+            !zsMayResample(ds.GetDescription(), eDataType, value, ds.m_laterResampling))
             return CE_Failure;
         unsigned char element[ZS_MAX_ITEM_SIZE] = {};
         const bool isHeld = value.ToElement(info.data_type, info.item_size, element);
@@ -482,6 +482,13 @@ CPLErr ShardedZarrRasterBand::SetUnitType(const char *unit)
 
 CPLErr ShardedZarrRasterBand::SetCategoryNames(char **names)
 {
+    char **stored = Properties().categories; // CF's flags hold more: the same names change nothing
+    const int count = CSLCount(names);
+    bool isSame = stored != nullptr && IsFromStore(true, ZS_BAND_CATEGORIES) && CSLCount(stored) == count;
+    for (int i = 0; isSame && i < count; i++)
+        isSame = strcmp(stored[i], names[i]) == 0;
+    if (isSame)
+        return CE_None;
     const auto inStore = [&](struct zs_band_properties &properties)
     {
         zs_names_free(std::exchange(properties.categories, zsCopyList(names)));
@@ -533,6 +540,21 @@ void ShardedZarrRasterBand::DropIdentity()
     m_changed |= pair;
 }
 
+/* Items of an array of a group are the array's: new and changed ones are written to the band, and go before them. */
+void ShardedZarrRasterBand::WarnOfKeptItems()
+{
+    if (!m_metadataAdded || (m_changed & ZS_BAND_METADATA) == 0)
+        return;
+    const CPLStringList &own = Dataset().OwnItems(Source());
+    for (int i = 0; i < own.size(); i++)
+    {
+        const std::string name = zsItemName(own[i]);
+        if (zsItemValue(m_shown.Get(), name.c_str()) == nullptr)
+            CPLError(CE_Warning, CPLE_AppDefined, "%s: band %d: %s is an attribute of /%s: it stays",
+                     zsShown(poDS->GetDescription()).c_str(), nBand, name.c_str(), View().Array(Source()).node->path);
+    }
+}
+
 enum zs_status ShardedZarrDataset::FlushBandsOf(size_t source, struct zs_error *err)
 {
     const ZSArray &array = m_view.Array(source);
@@ -541,22 +563,11 @@ enum zs_status ShardedZarrDataset::FlushBandsOf(size_t source, struct zs_error *
     for (int b = 1; b <= count; b++)
     {
         Band(before + b).DropIdentity();
+        Band(before + b).WarnOfKeptItems();
         which |= std::exchange(Band(before + b).m_changed, 0);
     }
     if (which == 0)
         return ZS_OK;
-    const auto isShown = [&](const char *item)
-    {
-        bool is = false;
-        for (int b = 1; b <= count && !is; b++)
-        {
-            ShardedZarrRasterBand &band = Band(before + b);
-            is = !band.m_metadataAdded || CSLFindStringCaseSensitive(band.m_shown.Get(), item) >= 0;
-        }
-        return is;
-    };
-    if ((which & ZS_BAND_METADATA) != 0)
-        ZS_TRY(items.WriteOwnItems(source, isShown, err));
     const uint64_t slices = m_view.SliceCount(source);
     PropertyList all(static_cast<size_t>(slices));
     ZS_TRY(zs_bands_read(array.node, 0, slices, slices, &m_view.Properties(source), all.data(), err));
@@ -572,7 +583,7 @@ enum zs_status ShardedZarrDataset::FlushBandsOf(size_t source, struct zs_error *
 enum zs_status ShardedZarrDataset::FlushBands(struct zs_error *err)
 {
     // Of a mask its flags are the only property; no format keeps what users set on a mask.
-    for (size_t i = 0; i < m_view.sources.size() && m_areBandsChanged && !m_role.isMask; i++)
+    for (size_t i = 0; i < m_view.sources.size() && m_areBandsChanged && !m_isMask; i++)
         ZS_TRY(FlushBandsOf(i, err));
     m_areBandsChanged = false;
     return ZS_OK;

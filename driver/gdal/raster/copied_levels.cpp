@@ -28,7 +28,7 @@ CPLErr ZSCopiedLevels::Start(std::unique_ptr<ShardedZarrDataset> base, const std
 {
     m_base = std::move(base);
     m_threads = threads;
-    if (m_base->overviews.Begin(resampling.c_str(), factors) != CE_None)
+    if (m_base->BeginLevels(resampling.c_str(), factors) != CE_None)
         return CE_Failure;
     for (int b = 1; b <= m_base->GetRasterCount(); b++)
     {
@@ -41,7 +41,7 @@ CPLErr ZSCopiedLevels::Start(std::unique_ptr<ShardedZarrDataset> base, const std
         m_bands.push_back(shrinking);
     }
     int width = m_base->GetRasterXSize(), height = m_base->GetRasterYSize(), factor = 2;
-    for (const auto &begun : m_base->overviews.Begun())
+    for (const auto &begun : m_base->m_begun)
     {
         if (begun.factor != factor || width % 2 != 0 || height % 2 != 0)
             break;
@@ -131,7 +131,7 @@ enum zs_status ZSCopiedLevels::Take(const struct zs_band_window &window, struct 
 std::unique_ptr<ShardedZarrDataset> ZSCopiedLevels::Finish()
 {
     if (m_base != nullptr)
-        m_base->overviews.filled = m_levels.size();
+        m_base->m_filled = m_levels.size();
     m_levels.clear();
     return std::move(m_base);
 }

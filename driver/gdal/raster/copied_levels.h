@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "dataset.h"
-#include "gdal/create/filter.h"
 
 /* ---- Pixels of a level, the nearest ones or means, out of a larger raster of the same extent: for gdaladdo, the
  * overviews of a copy and those of Create() alike (shrink.cpp) ---- */
@@ -45,7 +44,7 @@ struct ZSShrinking
 /* ---- Overviews of a copy ---- */
 
 /* The levels of factors 2, 4, 8 ... of one array, as long as each has whole cells of 2 x 2 pixels of the one before,
- * for NEAREST and AVERAGE; ZSOverviews::Make() makes the others, of the same pixels. */
+ * for NEAREST and AVERAGE; MakeLevels() makes the others, of the same pixels. */
 class ZSCopiedLevels
 {
     /* A level, and rows of some of its bands that wait for the rest of their chunks. */

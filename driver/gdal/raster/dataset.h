@@ -1,7 +1,6 @@
 /* gdal/raster/dataset.h: an array of a store as a dataset: two dimensions are the raster, the others are flattened to
- * bands; or the arrays of a group that lie on one grid, the bands of one behind those of the other.
- *
- * A dataset is made of parts. Here is how they work together, and what GDAL asks. */
+ * bands; or the arrays of a group that lie on one grid, the bands of one behind those of the other. Overviews and masks
+ * are such datasets, too. Each subject has a file of its own: dataset_georef.cpp, dataset_items.cpp ... */
 #pragma once
 
 #include <memory>
@@ -9,23 +8,85 @@
 #include <vector>
 
 #include "band.h"
-#include "dataset_parts.h"
 #include "gdal/compat.h"
+#include "gdal/create/filter.h"
+#include "gdal/create/target.h"
+#include "gdal/guard.h"
 #include "gdal/types.h"
+#include "items.h"
+#include "view.h"
+
+extern "C"
+{
+#include "geo/georef.h"
+#include "raster/masks.h"
+#include "raster/overviews.h"
+#include "raster/pixels.h"
+}
+
+/* Ground control points of a dataset as the store keeps them. */
+struct ZSGcps
+{
+    std::vector<struct zs_gcp> list;
+    std::string crs;
+    bool isKept; /* else they are too many, or not finite, and the list is empty */
+
+    ZSGcps(int count, const GDAL_GCP *points, const OGRSpatialReference *srs);
+    struct zs_gcps Get() const
+    {
+        return {const_cast<struct zs_gcp *>(list.data()), list.size(), crs.empty() ? nullptr : crs.c_str(),
+                !list.empty()};
+    }
+};
+
+/* The mask of an array's bands: an array beside it that marks valid pixels. */
+struct ZSMask
+{
+    bool isThere = false;
+    bool isNamed = false; /* the array names it: then it goes before a nodata value */
+    struct zs_mask found = {};
+    /* A dataset of Byte, 0 and 255, with a band for each slice of the mask, which are GDAL's masks; null where it could
+     * not be opened. Shared by the arrays that have one mask. */
+    std::shared_ptr<ShardedZarrDataset> dataset;
+};
+
+/* An overview level that is being made. */
+struct ZSBegunLevel
+{
+    int factor;
+    std::shared_ptr<ShardedZarrDataset> dataset;
+};
 
 class ShardedZarrDataset : public GDALPamDataset
 {
     friend class ShardedZarrRasterBand;
+    friend class ZSCopiedLevels;
 
     ZSView m_view;
-    ZSRole m_role;
+
+    /* ---- Its role for another dataset ---- */
+    ShardedZarrDataset *m_base = nullptr;   /* whose overview it is; null where it is none */
+    ShardedZarrDataset *m_masked = nullptr; /* whose mask it is; null where it is none, and for overviews of a mask */
+    bool m_isMask = false;                  /* a mask, or an overview of one */
+    struct zs_validity m_validity = {};     /* of these: which elements mean "valid" */
+
+    bool IsOverview() const
+    {
+        return m_base != nullptr;
+    }
+
+    /* ---- Flushing and closing (dataset.cpp) ---- */
     bool m_hasFailed = false;       /* pending documents could not be published */
     bool m_areBandsChanged = false; /* properties of bands were set, which are pending */
-    std::string m_beside; /* the store with overviews beside it, as LookBeside() has it; else "" */
+    bool m_isClosed = false;        /* nothing is flushed any more */
+    GDALProgressFunc m_progress = GDALDummyProgress; /* of closing */
+    void *m_progressData = nullptr;
+    /* Overviews to be made at the close; none without factors. Resampling "": by the bands' kind then. */
+    std::vector<int> m_laterFactors;
+    std::string m_laterResampling;
+    bool m_hasLaterStatistics = false;
+    std::unique_ptr<ZSNewStore> m_newStore; /* by Create(), until the first flush publishes it */
 
-    void AddBands(size_t source);
-
-    /* ---- Parts together ---- */
     CPLErr FlushPixels(bool atClosing);
     /* Puts properties that were set on bands, with those of all other slices of their arrays, into the store's pending
      * documents (band_properties.cpp). */
@@ -34,24 +95,165 @@ class ShardedZarrDataset : public GDALPamDataset
     enum zs_status PutDocuments(struct zs_error *err);
     CPLErr FlushDocuments();
     CPLErr FlushChanges(bool atClosing);
-    CPLErr RemoveOverviews();
-    CPLErr MakeOverviews(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress,
-                         void *progressData, CSLConstList options);
-    CPLErr MakeLaterOverviews();
     CPLErr Publish(bool hasLost);
-    CPLErr CloseParts();
+    CPLErr CloseAll();
+
+    /* ---- Pixels: windows of the bands, read and written (dataset_pixels.cpp) ---- */
+    bool m_areCellsReady = false; /* where there are some; nodata may still be set in update mode */
+    bool m_isBlank = false;       /* made by Create(), and not written yet */
+    bool m_isWritten = false;
+    bool m_areLevelsOld = false; /* pixels were written, and no overviews since */
+    bool m_hasLost = false;      /* pixels could not be written */
+    ZSFilterOfFirst m_firstFilter;
+
+    void AddBands(size_t source);
+    /* Of a blank array the nodata value becomes the fill value: pixels that are never written read as nodata, as in
+     * other drivers. The first window that is written (else null) chooses the filter of blosc. */
+    CPLErr UpdateBlank(const struct zs_band_window *first, GDALDataType type);
+    CPLErr ReplaceArray(const unsigned char *fill, const struct zs_blosc_settings *filter);
+    std::vector<struct zs_conversion> Conversions(GDALRWFlag flag, const struct zs_band_window &window,
+                                                  GDALDataType type, std::vector<ZSConversion> &steps) const;
+    /* Reads or writes a window of as many pixels as the buffer has. CE_Failure with CPLError emitted, as below. */
+    CPLErr ReadWindow(const struct zs_band_window &window, GDALDataType type);
+    CPLErr WriteWindow(const struct zs_band_window &window, GDALDataType type);
+    CPLErr StoreWindow(const struct zs_band_window &window, GDALDataType type);
+    /* Either, as one plan, of which progress is told the end. */
+    CPLErr MoveWhole(GDALRWFlag flag, const struct zs_band_window &window, GDALDataType type,
+                     const GDALRasterIOExtraArg *extra);
+    /* Reads a window into a buffer of another size, or one of fractions, taking the nearest pixels as GDAL does.
+     * Returns false when GDAL must read: other resamplings, windows too large to hold. */
+    bool ReadNearest(const struct zs_band_window &window, int bufWidth, int bufHeight, GDALDataType type,
+                     GDALRasterIOExtraArg *extra, CPLErr &result);
+    /* What RasterIO() asks for. Returns false when GDAL must read or write, block by block: then the chunks of a window
+     * to read are in the cache, unless it is in update mode. */
+    bool MoveWindow(GDALRWFlag flag, const struct zs_band_window &window, int bufWidth, int bufHeight,
+                    GDALDataType type, GDALRasterIOExtraArg *extra, CPLErr &result);
+    /* Loads the chunks of a window into the cache, for reads that come block by block. */
+    CPLErr Prefetch(const struct zs_band_window &window);
+    /* Finds the HEALPix cells of the pixels, if the view shows cells. */
+    enum zs_status PrepareCells(struct zs_error *err);
+    /* Which pixels of a band are cells: 255, else 0. */
+    CPLErr ReadCellMask(int band, int x, int y, int width, int height, unsigned char *mask, int lineSpace);
+
+    /* ---- Georeferencing of the store: transform, CRS, ground control points, geolocation arrays; that of a side-car
+     * file goes before it (dataset_georef.cpp). Read when first asked for, since that may cost requests ---- */
+    mutable struct zs_georef m_georef = {};
+    mutable bool m_isGeorefRead = false;
+    unsigned m_georefChanged = 0; /* what was set and is pending: TRANSFORM ... */
+    mutable std::vector<GDAL_GCP> m_gcps;
+    mutable std::vector<std::string> m_gcpNames;
+    mutable OGRSpatialReference m_gcpSrs;
+    mutable bool m_gcpsRead = false;
+    mutable bool m_gcpsAreDeclared = false; /* else a product's, where times and ranges give a transform, too */
+
+    void ReadGeoref() const;
+    const struct zs_georef &Georef() const;
     /* Whether georeferencing goes into a side-car file: the store is only read, or the array has one dimension. */
-    bool IsKeptBeside()
+    bool IsKeptBeside() const
     {
-        return !IsUpdate() || !georef.HasAxes();
+        return !IsUpdate() || (!m_view.IsHealpix() && m_view.Array(0).axes.y < 0);
     }
     /* Whether it can be kept there; else CPLError is emitted. */
     bool MayKeepBeside();
-    bool WillMakeOverviews() const;
-    void WarnOfOldOverviews();
+    CPLErr SetSrsOfCells(const OGRSpatialReference *srs);
+    CPLErr SetSrs(const OGRSpatialReference *srs);
+    CPLErr SetTransform(const double *transform);
+    void SetPixelIsPoint(bool isPoint);
+    void KeepGCPs(const struct zs_gcps &gcps) const;
+    const std::vector<GDAL_GCP> &StoredGCPs() const;
+    /* Sets those that the array declares. As in a GeoTIFF they take the place of a transform, and it theirs. */
+    CPLErr SetStoredGCPs(int count, const GDAL_GCP *list, const OGRSpatialReference *srs);
     bool HasGCPs() const;
+    enum zs_status FlushGCPs(struct zs_error *err);
+    enum zs_status FlushGeoref(struct zs_error *err);
+    /* The metadata domain GEOLOCATION, as GDAL's warper reads it, where there are two-dimensional coordinates. */
+    CPLStringList Geolocation();
+
+    /* ---- Metadata: items and domains of the array and the group above it, or of a group's arrays, are read, merged
+     * and written here (dataset_items.cpp) ---- */
+    static constexpr unsigned ITEMS = 1, NETCDF_ITEMS = 2, STRUCTURE = 4, GEOLOCATION = 8, DOMAINS = 16;
+    unsigned m_itemsRead = 0;              /* of these */
+    std::vector<CPLStringList> m_ownItems; /* of each array */
+    CPLStringList m_commonItems;
+    bool m_areItemsChanged = false, m_areDomainsChanged = false;
+    ZSShownMetadata m_shown;
+
+    void SortItems();
+    void ReadDefaultDomain();
+    void ReadStoredDomains();
+    void ReadStructure();
+    /* Coordinates of the only band dimension as the netCDF driver shows them, which rioxarray and that driver's copies
+     * understand. */
+    CPLStringList NetcdfItems();
+    const char *StoredRegistration();
+    /* The items to write: without those of axes, unless changed, and without AREA_OR_POINT where a convention declares
+     * it. */
+    CPLStringList ItemsToWrite();
+    enum zs_status WriteItemsOfArray(struct zs_error *err);
+    enum zs_status WriteItemsOfGroup(struct zs_error *err);
+    /* Makes sure that m_shown has an item of a domain, with name NULL all of it. False for domains that are GDAL's. */
+    bool ReadDomain(const char *domain, const char *name);
+    /* Before a domain, which was read, is changed: it is written at the next flush. False where the store does not take
+     * it. */
+    bool MarkDomain(const char *domain);
     /* Takes over what AREA_OR_POINT is set to. CE_Failure, with CPLError emitted, for what is neither. */
     CPLErr SetRegistration(const char *value);
+    /* Items of an array that its bands show in a group's dataset. The dataset itself shows the items that all arrays
+     * have alike. */
+    const CPLStringList &OwnItems(size_t source);
+    enum zs_status FlushItems(struct zs_error *err);
+
+    /* ---- Masks (dataset_masks.cpp) ---- */
+    bool m_areMasksFound = false;
+    std::vector<ZSMask> m_masks; /* of each array; read when first asked for */
+    bool m_isMaskAdded = false;  /* its arrays name a new one at the next flush, if that stored its pixels */
+
+    void FindMasks();
+    void FindMaskOf(size_t source);
+    void OpenMask(size_t source, const ZSBandSource &mask);
+    /* The mask of an array; of an overview, that of its base. */
+    const ZSMask &MaskOf(size_t source);
+    /* The band of that mask's dataset which belongs to a band of the raster. */
+    int MaskBandOf(int band);
+    /* Whether all bands have the same mask. */
+    bool HasOneMask();
+    /* Each dataset of masks once. */
+    std::vector<ShardedZarrDataset *> MaskDatasets();
+    /* Makes one for all bands. */
+    CPLErr AddMask();
+    CPLErr MakeMaskLevels(const char *resampling, const std::vector<int> &factors, CSLConstList options);
+    CPLErr FlushMasks(bool atClosing);
+
+    /* ---- Overviews in the store, found, made and removed (dataset_overviews.cpp); those beside it are GDAL's ---- */
+    std::string m_beside; /* the store with overviews beside it, as LookBeside() has it; else "" */
+    bool m_areLevelsFound = false;
+    std::vector<std::shared_ptr<ShardedZarrDataset>> m_levels; /* of the store */
+    ZSOwned<struct zs_overviews> m_made{nullptr, zs_overviews_free}; /* outlives the levels that are being made: */
+    std::vector<ZSBegunLevel> m_begun; /* by ascending factors; none where they get no content */
+    size_t m_filled = 0; /* how many levels that were begun have their pixels, from the first on */
+
+    enum zs_status OpenLevels(ZSArray &base, struct zs_error *err);
+    void FindLevels();
+    void ForgetLevels();
+    int CountLevels();
+    GDALRasterBand *GetLevel(int band, int i);
+    /* Sets up the levels that MakeLevels() fills and publishes. */
+    CPLErr BeginLevels(const char *resampling, const std::vector<int> &factors);
+    /* Replaces the overviews by levels of the given factors. The arrays of a group are done one after the other: after
+     * a failure, some have new levels. */
+    CPLErr MakeLevels(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress,
+                      void *progressData, CSLConstList options);
+    CPLErr MakeLevelsOfEach(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress,
+                            void *progressData, CSLConstList options);
+    CPLErr RemoveLevels();
+    CPLErr FlushLevels(bool atClosing);
+    /* Levels of the pixels and of their masks. */
+    CPLErr MakeOverviews(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress,
+                         void *progressData, CSLConstList options);
+    CPLErr RemoveOverviews();
+    bool WillMakeOverviews() const;
+    CPLErr MakeLaterOverviews();
+    void WarnOfOldOverviews();
 
   protected:
 #if ZS_GDAL_AT_LEAST(10)
@@ -66,13 +268,7 @@ class ShardedZarrDataset : public GDALPamDataset
                            GDALProgressFunc progress, void *progressData, CSLConstList options) override;
 
   public:
-    /* The parts. Each has a state of its own. */
-    mutable ZSGeoreferencing georef{m_view};
-    ZSItems items{*this, m_view};
-    ZSPixels pixels{*this, m_view};
-    ZSMasks masks{*this, m_view};
-    ZSOverviews overviews{*this, m_view};
-    ZSClosing closing;
+    bool keepsMaskLevels = false; /* its mask has overviews already: new ones need none of it */
 
     ShardedZarrDataset() = default;
     ~ShardedZarrDataset() override;
@@ -86,19 +282,18 @@ class ShardedZarrDataset : public GDALPamDataset
     /* Like Over(), for an overview level of this dataset. */
     std::unique_ptr<ShardedZarrDataset> OverLevel(const ZSBandSources &sources, const struct zs_node *group,
                                                   GDALAccess access, struct zs_error *err);
-    void SetMaskOf(ShardedZarrDataset &dataset);
     /* The dataset is the one raster of the store at that path: GDAL may keep overviews beside it. */
     void LookBeside(const std::string &store);
     /* Attaches side-car metadata (statistics), for file systems where looking for them costs nothing. */
     void AttachPam(const char *description);
+    /* Notes that Create() made the raster, which has fill values alone, and what it gets at the close: overviews of
+     * these factors, and statistics. */
+    void StartBlank(std::unique_ptr<ZSNewStore> made, const ZSCreationOptions &options,
+                    const struct zs_raster_spec &spec, const std::vector<int> &factors, const std::string &resampling);
 
     const ZSView &View() const
     {
         return m_view;
-    }
-    const ZSRole &Role() const
-    {
-        return m_role;
     }
     ShardedZarrRasterBand &Band(int band) const
     {
@@ -108,6 +303,10 @@ class ShardedZarrDataset : public GDALPamDataset
     {
         return eAccess == GA_Update;
     }
+    /* Whether X or Y has coordinates that no transform can express. */
+    bool HasIrregularAxes();
+    /* Whether the view shows cells, and has an element for each. */
+    bool HasAllCells();
 
     const OGRSpatialReference *GetSpatialRef() const override;
     CPLErr SetSpatialRef(const OGRSpatialReference *srs) override;
@@ -141,6 +340,19 @@ class ShardedZarrDataset : public GDALPamDataset
     }
 #endif
 };
+
+/* Adds the items of an index into a dimension: DIM_time_INDEX=0, DIM_time_VALUE=2024-05-01T00:00:00 ... Label and unit
+ * may be null. */
+void zsAddPosition(CPLStringList &items, const ZSView &view, size_t source, int dim, uint64_t index, const char *label,
+                   const char *unit);
+
+/* Fills a band of a level by resampling that of `from`, which is larger: where anything is stored (dataset_levels.cpp).
+ * CE_Failure with CPLError emitted. */
+CPLErr zsMakeLevelBand(ShardedZarrDataset &from, ShardedZarrDataset &level, int band, const char *resampling,
+                       GDALProgressFunc progress, void *progressData, CSLConstList options);
+
+/* Whether overviews of such pixels can be made so; else CPLError is emitted, before any is. Resampling "": default. */
+bool zsMayResample(const std::string &name, GDALDataType type, const ZSNodata &nodata, const std::string &resampling);
 
 /* Whether all pixels of any dataset that are cells are valid: this driver's maps without nodata have a mask of where
  * there are faces. */

@@ -1,9 +1,8 @@
-#include "dataset_parts.h"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "dataset.h"
 #include "gdal/connection.h"
 
 extern "C"
@@ -12,9 +11,12 @@ extern "C"
 #include "raster/update.h"
 }
 
+/* What of georeferencing was set. */
+constexpr unsigned TRANSFORM = 1, CRS = 2, REGISTRATION = 4, POINTS = 8;
+
 /* ---- Transform and CRS ---- */
 
-void ZSGeoreferencing::Read()
+void ShardedZarrDataset::ReadGeoref() const
 {
     if (m_view.IsHealpix()) // order and ellipsoid of the cells give it
         return zsHealpixGeoref(m_view.Array(0).healpix, m_view.sources[0].shown, m_georef);
@@ -27,36 +29,35 @@ void ZSGeoreferencing::Read()
             zs_georef_read(m_view.store->hierarchy, first.node, first.axes, &first.georef, &err) != ZS_OK;
     if (!first.georefRead && first.georefFailed)
         zsReport(err);
-    for (const char *missing : {shared.no_crs, shared.no_transform})
-        if (!first.georefRead && missing != nullptr)
-            CPLError(CE_Warning, CPLE_AppDefined, "%s", missing);
+    if (!first.georefRead && shared.no_crs != nullptr)
+        CPLError(CE_Warning, CPLE_AppDefined, "%s", shared.no_crs);
     first.georefRead = true;
     // A copy for each dataset: an OGRSpatialReference is for one thread at a time, even when it is only read.
     m_georef = shared;
     m_georef.srs = shared.srs != nullptr ? OSRClone(shared.srs) : nullptr;
     m_georef.geolocation_x = shared.geolocation_x != nullptr ? zs_strdup(shared.geolocation_x) : nullptr;
     m_georef.geolocation_y = shared.geolocation_y != nullptr ? zs_strdup(shared.geolocation_y) : nullptr;
-    m_georef.no_crs = m_georef.no_transform = nullptr;
+    m_georef.no_crs = nullptr;
 }
 
-const struct zs_georef &ZSGeoreferencing::Get()
+const struct zs_georef &ShardedZarrDataset::Georef() const
 {
-    if (!m_isRead)
-        Read();
-    m_isRead = true;
+    if (!m_isGeorefRead)
+        ReadGeoref();
+    m_isGeorefRead = true;
     return m_georef;
 }
 
-bool ZSGeoreferencing::HasIrregularAxes()
+bool ShardedZarrDataset::HasIrregularAxes()
 {
     const ZSArray &array = m_view.Array(0);
     const auto has = [&](int dim)
     { return dim >= 0 && zs_coordinate_find(m_view.store->hierarchy, array.node, dim) != nullptr; };
-    return !m_view.IsHealpix() && !Get().has_transform && (has(array.axes.x) || has(array.axes.y));
+    return !m_view.IsHealpix() && !Georef().has_transform && (has(array.axes.x) || has(array.axes.y));
 }
 
 /* Of cells only the ellipsoid can be changed. */
-CPLErr ZSGeoreferencing::SetSrsOfCells(const OGRSpatialReference *srs)
+CPLErr ShardedZarrDataset::SetSrsOfCells(const OGRSpatialReference *srs)
 {
     ZSArray &array = *m_view.sources[0].array;
     bool isPlane;
@@ -73,20 +74,17 @@ CPLErr ZSGeoreferencing::SetSrsOfCells(const OGRSpatialReference *srs)
     array.healpix.is_wgs84 = wanted.is_wgs84;
     zs_georef_clear(&m_georef);
     m_georef = {};
-    m_isRead = false;
-    m_changed |= CRS;
+    m_isGeorefRead = false;
+    m_georefChanged |= CRS;
     return CE_None;
 }
 
-CPLErr ZSGeoreferencing::SetSrs(const OGRSpatialReference *srs)
+CPLErr ShardedZarrDataset::SetSrs(const OGRSpatialReference *srs)
 {
-    if (m_view.IsHealpix())
-        return SetSrsOfCells(srs);
-    Get();
-    if (m_georef.srs != nullptr)
-        OSRDestroySpatialReference(m_georef.srs);
+    Georef();
+    OSRDestroySpatialReference(m_georef.srs);
     m_georef.srs = srs != nullptr && !srs->IsEmpty() ? OGRSpatialReference::ToHandle(srs->Clone()) : nullptr;
-    m_changed |= CRS;
+    m_georefChanged |= CRS;
     return CE_None;
 }
 
@@ -98,7 +96,7 @@ static bool isNone(const double *transform, bool isThere)
     return std::equal(transform, transform + 6, zeros) || (isThere && std::equal(transform, transform + 6, pixels));
 }
 
-CPLErr ZSGeoreferencing::SetTransform(const double *transform)
+CPLErr ShardedZarrDataset::SetTransform(const double *transform)
 {
     const struct zs_healpix &healpix = m_view.Array(0).healpix;
     if (m_view.IsHealpix() && (!m_view.IsWholeSphere() || !zsIsHealpixTransform(healpix, transform)))
@@ -107,11 +105,11 @@ CPLErr ZSGeoreferencing::SetTransform(const double *transform)
                         zsShown(m_view.store->name).c_str(), healpix.order, zsHealpixArguments(healpix).c_str());
     if (m_view.IsHealpix())
         return CE_None;
-    Get();
+    Georef();
     if (isNone(transform, m_georef.has_transform))
     {
         m_georef.has_transform = false;
-        m_changed |= TRANSFORM;
+        m_georefChanged |= TRANSFORM;
         return CE_None;
     }
     if (!zs_transform_is_valid(transform))
@@ -121,21 +119,124 @@ CPLErr ZSGeoreferencing::SetTransform(const double *transform)
                         transform[4], transform[5]);
     std::copy(transform, transform + 6, m_georef.transform);
     m_georef.has_transform = true;
-    m_changed |= TRANSFORM;
-    if (GCPs().empty() || !m_gcpsAreDeclared)
+    m_georefChanged |= TRANSFORM;
+    if (StoredGCPs().empty() || !m_gcpsAreDeclared)
         return CE_None;
+    KeepGCPs({});
+    m_georefChanged |= POINTS;
     CPLError(CE_Warning, CPLE_AppDefined,
              "%s: the ground control points are removed, because there is a geotransform now",
              zsShown(m_view.store->name).c_str());
-    return SetGCPs(0, nullptr, nullptr);
+    return CE_None;
 }
 
-void ZSGeoreferencing::SetPixelIsPoint(bool isPoint)
+void ShardedZarrDataset::SetPixelIsPoint(bool isPoint)
 {
-    if (isPoint != Get().pixel_is_point)
-        m_changed |= REGISTRATION;
+    if (isPoint != Georef().pixel_is_point)
+        m_georefChanged |= REGISTRATION;
     m_georef.is_area_declared = m_georef.is_area_declared && !isPoint;
     m_georef.pixel_is_point = isPoint;
+}
+
+/* ---- What GDAL asks: of a side-car file first, then of the store ---- */
+
+bool ShardedZarrDataset::MayKeepBeside()
+{
+    PamInitialize();
+    if (!IsUpdate() || (nPamFlags & (GPF_DISABLED | GPF_NOSAVE)) == 0) // of what is only read, GDAL keeps it for now
+        return true;
+    return zsRefuse(CPLE_NotSupported, "%s: this georeferencing goes into a side-car file, and there can be none here",
+                    zsShown(GetDescription()).c_str());
+}
+
+const OGRSpatialReference *ShardedZarrDataset::GetSpatialRef() const
+{
+    return zsGuard([&] {
+        const struct zs_georef &stored = Georef();
+        const OGRSpatialReference *beside = GDALPamDataset::GetSpatialRef();
+        return beside != nullptr ? beside : OGRSpatialReference::FromHandle(stored.srs);
+    });
+}
+
+CPLErr ShardedZarrDataset::SetSpatialRef(const OGRSpatialReference *given)
+{
+    return zsGuard([&]() -> CPLErr {
+        if (IsKeptBeside())
+            return MayKeepBeside() ? GDALPamDataset::SetSpatialRef(given) : CE_Failure;
+        if (GDALPamDataset::GetSpatialRef() != nullptr)
+            GDALPamDataset::SetSpatialRef(nullptr);
+        const auto srs = zsStoredSrs(given, GetDescription());
+        return m_view.IsHealpix() ? SetSrsOfCells(srs.get()) : SetSrs(srs.get());
+    });
+}
+
+CPLErr ShardedZarrDataset::GetGeoTransform(ZS_GET_GEOTRANSFORM_ARG transform) ZS_GEOTRANSFORM_CONST
+{
+    return zsGuard([&]() -> CPLErr {
+        if (GDALPamDataset::GetGeoTransform(transform) == CE_None)
+            return CE_None;
+        const struct zs_georef &stored = Georef();
+        // Regular times of rows and ranges of columns give a transform, too, but no georeferencing: control points do.
+        if (!stored.has_transform || (m_georefChanged == 0 && HasGCPs() && !m_gcpsAreDeclared))
+            return GDALPamDataset::GetGeoTransform(transform);
+        for (int i = 0; i < 6; i++)
+            transform[i] = stored.transform[i];
+        return CE_None;
+    });
+}
+
+CPLErr ShardedZarrDataset::SetGeoTransform(ZS_SET_GEOTRANSFORM_ARG transform)
+{
+    return zsGuard([&] {
+        if (IsKeptBeside())
+            return MayKeepBeside() ? GDALPamDataset::SetGeoTransform(transform) : CE_Failure;
+        DeleteGeoTransform();
+        double numbers[6];
+        for (int i = 0; i < 6; i++)
+            numbers[i] = transform[i];
+        return SetTransform(numbers);
+    });
+}
+
+bool ShardedZarrDataset::HasGCPs() const
+{
+    return !IsOverview() && !m_isMask && !StoredGCPs().empty();
+}
+
+int ShardedZarrDataset::GetGCPCount()
+{
+    return zsGuard([&] {
+        const int beside = GDALPamDataset::GetGCPCount();
+        return beside > 0 || !HasGCPs() ? beside : static_cast<int>(StoredGCPs().size());
+    });
+}
+
+const OGRSpatialReference *ShardedZarrDataset::GetGCPSpatialRef() const
+{
+    return zsGuard([&]() -> const OGRSpatialReference * {
+        const bool isBeside = const_cast<ShardedZarrDataset *>(this)->GDALPamDataset::GetGCPCount() > 0;
+        if (isBeside || !HasGCPs())
+            return GDALPamDataset::GetGCPSpatialRef();
+        return m_gcpSrs.IsEmpty() ? nullptr : &m_gcpSrs;
+    });
+}
+
+const GDAL_GCP *ShardedZarrDataset::GetGCPs()
+{
+    return zsGuard([&] {
+        return GDALPamDataset::GetGCPCount() > 0 || !HasGCPs() ? GDALPamDataset::GetGCPs() : StoredGCPs().data();
+    });
+}
+
+CPLErr ShardedZarrDataset::SetGCPs(int count, const GDAL_GCP *list, const OGRSpatialReference *srs)
+{
+    return zsGuard([&]() -> CPLErr {
+        if (IsKeptBeside() || m_view.IsHealpix() || IsOverview() || m_isMask)
+            return MayKeepBeside() ? GDALPamDataset::SetGCPs(count, list, srs) : CE_Failure;
+        if (GDALPamDataset::GetGCPCount() > 0)
+            GDALPamDataset::SetGCPs(0, nullptr, static_cast<const OGRSpatialReference *>(nullptr));
+        return SetStoredGCPs(count, list, srs);
+    });
 }
 
 /* ---- Flushing ---- */
@@ -156,9 +257,9 @@ static enum zs_status writeCells(const ZSView &view, struct zs_error *err)
                          healpix.coordinate != nullptr ? zs_path_name(healpix.coordinate->path) : nullptr, err);
 }
 
-enum zs_status ZSGeoreferencing::Flush(struct zs_error *err)
+enum zs_status ShardedZarrDataset::FlushGeoref(struct zs_error *err)
 {
-    const unsigned changed = std::exchange(m_changed, 0);
+    const unsigned changed = std::exchange(m_georefChanged, 0);
     const ZSArray &first = m_view.Array(0);
     if (changed != 0 && m_view.IsHealpix())
         return writeCells(m_view, err);
@@ -198,8 +299,9 @@ enum zs_status ZSGeoreferencing::Flush(struct zs_error *err)
 /* ---- Ground control points (geo/gcps.c), and two-dimensional coordinates ---- */
 
 /* Takes over points, which get their numbers for names, as those of a GeoTIFF do. */
-void ZSGeoreferencing::KeepGCPs(const struct zs_gcps &gcps)
+void ShardedZarrDataset::KeepGCPs(const struct zs_gcps &gcps) const
 {
+    static char noText[1] = {};
     m_gcpsRead = false; // without memory they are read again
     m_gcps.resize(gcps.count);
     m_gcpNames.resize(gcps.count);
@@ -207,7 +309,7 @@ void ZSGeoreferencing::KeepGCPs(const struct zs_gcps &gcps)
     {
         const struct zs_gcp &p = gcps.list[i];
         m_gcpNames[i] = std::to_string(i + 1);
-        m_gcps[i] = {m_gcpNames[i].data(), m_noText, p.pixel, p.line, p.x, p.y, p.z};
+        m_gcps[i] = {m_gcpNames[i].data(), noText, p.pixel, p.line, p.x, p.y, p.z};
     }
     m_gcpsAreDeclared = gcps.is_declared;
     m_gcpSrs.Clear();
@@ -217,7 +319,7 @@ void ZSGeoreferencing::KeepGCPs(const struct zs_gcps &gcps)
     m_gcpsRead = true;
 }
 
-const std::vector<GDAL_GCP> &ZSGeoreferencing::GCPs()
+const std::vector<GDAL_GCP> &ShardedZarrDataset::StoredGCPs() const
 {
     if (m_gcpsRead || m_view.IsHealpix())
         return m_gcps;
@@ -230,17 +332,17 @@ const std::vector<GDAL_GCP> &ZSGeoreferencing::GCPs()
     return m_gcps;
 }
 
-CPLErr ZSGeoreferencing::SetGCPs(int count, const GDAL_GCP *list, const OGRSpatialReference *srs)
+CPLErr ShardedZarrDataset::SetStoredGCPs(int count, const GDAL_GCP *list, const OGRSpatialReference *srs)
 {
     const ZSGcps gcps(count, list, srs);
     if (!gcps.isKept)
         return zsRefuse(CPLE_NotSupported, "%s: expected at most %d ground control points, all finite; found %d",
                         zsShown(m_view.store->name).c_str(), ZS_MOST_GCPS, count);
     KeepGCPs(gcps.Get());
-    m_changed |= POINTS;
+    m_georefChanged |= POINTS;
     if (count == 0)
         return CE_None;
-    const bool hasTransform = Get().has_transform;
+    const bool hasTransform = Georef().has_transform;
     static const char *const anyOrder[] = {"IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES", nullptr};
     const auto *own = OGRSpatialReference::FromHandle(m_georef.srs);
     const bool hasSrs = own != nullptr && (srs == nullptr || srs->IsSame(own, anyOrder) == 0);
@@ -248,14 +350,14 @@ CPLErr ZSGeoreferencing::SetGCPs(int count, const GDAL_GCP *list, const OGRSpati
         CPLError(CE_Warning, CPLE_AppDefined, "%s: the %s removed, because there are ground control points now",
                  zsShown(m_view.store->name).c_str(),
                  !hasSrs ? "geotransform is" : hasTransform ? "geotransform and the CRS are" : "CRS is");
-    m_changed |= hasTransform ? TRANSFORM : 0;
+    m_georefChanged |= hasTransform ? TRANSFORM : 0;
     m_georef.has_transform = false;
     return hasSrs ? SetSrs(nullptr) : CE_None;
 }
 
-enum zs_status ZSGeoreferencing::FlushGCPs(struct zs_error *err)
+enum zs_status ShardedZarrDataset::FlushGCPs(struct zs_error *err)
 {
-    const ZSGcps gcps(static_cast<int>(m_gcps.size()), m_gcps.data(), GCPSrs());
+    const ZSGcps gcps(static_cast<int>(m_gcps.size()), m_gcps.data(), &m_gcpSrs);
     const struct zs_gcps kept = gcps.Get();
     for (const auto &source : m_view.sources)
     {
@@ -312,10 +414,10 @@ static std::string valuesName(const ZSStore &store, const char *path)
     return isPacked ? vrt : name;
 }
 
-CPLStringList ZSGeoreferencing::Geolocation()
+CPLStringList ShardedZarrDataset::Geolocation()
 {
     CPLStringList md;
-    const struct zs_georef &georef = Get();
+    const struct zs_georef &georef = Georef();
     if (georef.geolocation_x == nullptr || georef.geolocation_y == nullptr)
         return md;
     md.SetNameValue("X_DATASET", valuesName(*m_view.store, georef.geolocation_x).c_str());

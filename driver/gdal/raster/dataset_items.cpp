@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "gdal/connection.h"
-#include "gdal/create/source_axes.h"
+#include "gdal/create/copy.h"
 #include "gdal/guard.h"
 
 extern "C"
@@ -39,31 +39,31 @@ void zsAddPosition(CPLStringList &items, const ZSView &view, size_t source, int 
 
 /* Items for the position of a slice in a dimension that does not become bands: the bands of the whole array have the
  * same items. */
-void ZSItems::AddFixedPosition(CPLStringList &md, size_t source, int dim)
+static void addFixedPosition(CPLStringList &md, const ZSView &view, size_t source, int dim)
 {
-    const uint64_t index = m_view.Slices(source).first[dim];
+    const uint64_t index = view.Slices(source).first[dim];
     struct zs_labels labels = {};
     struct zs_error err;
-    if (zs_labels_read(m_view.store->hierarchy, m_view.Array(source).node, dim, index, 1, &labels, &err) != ZS_OK)
+    if (zs_labels_read(view.store->hierarchy, view.Array(source).node, dim, index, 1, &labels, &err) != ZS_OK)
         zsReport(err);
     const ZSOwned<struct zs_labels> cleared(&labels, zs_labels_clear);
-    zsAddPosition(md, m_view, source, dim, index, labels.values != nullptr ? labels.values[0] : nullptr, labels.unit);
+    zsAddPosition(md, view, source, dim, index, labels.values != nullptr ? labels.values[0] : nullptr, labels.unit);
 }
 
-void ZSItems::AddAxisItems(CPLStringList &md, size_t source)
+static void addAxisItems(CPLStringList &md, const ZSView &view, size_t source)
 {
-    const struct zs_node *node = m_view.Array(source).node;
-    const struct zs_slices &slices = m_view.Slices(source);
+    const struct zs_node *node = view.Array(source).node;
+    const struct zs_slices &slices = view.Slices(source);
     const int *const end = slices.dims + slices.dim_count;
     for (int d = 0; d < slices.ndim; d++)
     {
         if (d != slices.axes.x && d != slices.axes.y && std::find(slices.dims, end, d) == end)
-            AddFixedPosition(md, source, d);
+            addFixedPosition(md, view, source, d);
     }
     std::string all;
     for (int i = 0; i < slices.dim_count; i++)
         all += (all.empty() ? "" : ",") + zsDimensionName(node, slices.dims[i]);
-    if (slices.dim_count > 1 && m_view.sources.size() == 1) // else bands are not of these dimensions alone
+    if (slices.dim_count > 1 && view.sources.size() == 1) // else bands are not of these dimensions alone
         zsSetItem(md, ZS_EXTRA_DIMENSIONS, ("{" + all + "}").c_str());
     for (int i = 0; i < slices.dim_count; i++)
     {
@@ -73,7 +73,7 @@ void ZSItems::AddAxisItems(CPLStringList &md, size_t source)
         struct zs_error err;
         if (prefix.empty())
             continue;
-        if (zs_label_attributes(m_view.store->hierarchy, node, d, &items, &err) != ZS_OK)
+        if (zs_label_attributes(view.store->hierarchy, node, d, &items, &err) != ZS_OK)
             zsReport(err);
         const ZSOwned<char *> itemsFreed(items, zs_names_free);
         for (char **item = items; item != nullptr && *item != nullptr; item++)
@@ -85,19 +85,19 @@ void ZSItems::AddAxisItems(CPLStringList &md, size_t source)
     }
 }
 
-CPLStringList ZSItems::AxisItems()
+static CPLStringList axisItems(const ZSView &view)
 {
     CPLStringList items;
-    for (size_t source = 0; source < m_view.sources.size(); source++)
-        AddAxisItems(items, source);
+    for (size_t source = 0; source < view.sources.size(); source++)
+        addAxisItems(items, view, source);
     return items;
 }
 
-CPLStringList ZSItems::NetcdfItems()
+CPLStringList ShardedZarrDataset::NetcdfItems()
 {
     CPLStringList items;
     // Of a raster without a transform the netCDF driver of GDAL 3.6 makes no copy that has another dimension.
-    if (m_view.sources.size() != 1 || m_view.Slices(0).dim_count != 1 || !m_dataset.georef.Get().has_transform)
+    if (m_view.sources.size() != 1 || m_view.Slices(0).dim_count != 1 || !Georef().has_transform)
         return items;
     const ZSArray &array = m_view.Array(0);
     const ZSLabels &labels = m_view.Labels(0);
@@ -119,13 +119,13 @@ CPLStringList ZSItems::NetcdfItems()
 
 /* Plain attributes of the group that the array is directly in; those of the array go before them, and those of a
  * side-car file before these. */
-CPLStringList ZSItems::ItemsAbove() const
+static CPLStringList itemsAbove(const ZSView &view)
 {
     struct zs_error err;
-    const std::unique_ptr<char, decltype(&free)> parent(zs_path_parent(m_view.Array(0).node->path), free);
+    const std::unique_ptr<char, decltype(&free)> parent(zs_path_parent(view.Array(0).node->path), free);
     const struct zs_node *group = nullptr;
     char **items = nullptr;
-    if (parent == nullptr || zs_hierarchy_node(m_view.store->hierarchy, parent.get(), &group, &err) != ZS_OK ||
+    if (parent == nullptr || zs_hierarchy_node(view.store->hierarchy, parent.get(), &group, &err) != ZS_OK ||
         zs_items_read(group, false, &items, &err) != ZS_OK)
         return CPLStringList();
     const ZSOwned<char *> itemsFreed(items, zs_names_free);
@@ -134,7 +134,7 @@ CPLStringList ZSItems::ItemsAbove() const
 
 /* Items of arrays: those that all have alike are the dataset's, the others their bands'. Of one array all are the
  * dataset's. */
-void ZSItems::SortItems()
+void ShardedZarrDataset::SortItems()
 {
     if (!m_ownItems.empty())
         return;
@@ -155,58 +155,59 @@ void ZSItems::SortItems()
     m_ownItems = std::move(own);
 }
 
-const CPLStringList &ZSItems::OwnItems(size_t source)
+const CPLStringList &ShardedZarrDataset::OwnItems(size_t source)
 {
     SortItems();
     return m_ownItems[source];
 }
 
-const char *zsRegistrationOf(const struct zs_georef &georef)
+/* The value of AREA_OR_POINT; null where none is to be shown. */
+static const char *registrationOf(const struct zs_georef &georef)
 {
     return georef.pixel_is_point ? GDALMD_AOP_POINT : georef.is_area_declared ? GDALMD_AOP_AREA : nullptr;
 }
 
 /* The default domain but NETCDF_DIM_ items, which take reading coordinates. */
-void ZSItems::ReadItems()
+void ShardedZarrDataset::ReadDefaultDomain()
 {
     SortItems();
-    CPLStringList md = zsMergeItems(ItemsAbove().List(), m_commonItems.List());
-    md = zsMergeItems(AxisItems().List(), md.List());
-    const char *registration = zsRegistrationOf(m_dataset.georef.Get());
+    CPLStringList md = zsMergeItems(itemsAbove(m_view).List(), m_commonItems.List());
+    md = zsMergeItems(axisItems(m_view).List(), md.List());
+    const char *registration = registrationOf(Georef());
     if (registration != nullptr)
         zsSetItem(md, GDALMD_AREA_OR_POINT, registration);
-    shown.Show("", md.List(), m_dataset.GDALMajorObject::GetMetadata());
+    m_shown.Show("", md.List(), GDALMajorObject::GetMetadata());
 }
 
 /* The arrays' domains: of those of one name, the first array's. */
-void ZSItems::ReadDomains()
+void ShardedZarrDataset::ReadStoredDomains()
 {
     for (size_t i = 0; i < m_view.sources.size(); i++)
-        shown.Show(m_view.Properties(i).domains, m_dataset);
+        m_shown.Show(m_view.Properties(i).domains, *this);
 }
 
-bool ZSItems::Read(const char *domain, const char *name)
+bool ShardedZarrDataset::ReadDomain(const char *domain, const char *name)
 {
     const auto once = [this](unsigned part, const auto &read)
     {
-        if ((m_read & part) == 0)
+        if ((m_itemsRead & part) == 0)
             read();
-        m_read |= part; // without memory it is read again
+        m_itemsRead |= part; // without memory it is read again
     };
     if (zsIsDefaultDomain(domain))
     {
-        once(ITEMS, [&] { ReadItems(); });
+        once(ITEMS, [&] { ReadDefaultDomain(); });
         if (name == nullptr || STARTS_WITH_CI(name, "NETCDF_DIM_"))
-            once(NETCDF_ITEMS, [&] { shown.Show("", NetcdfItems().List(), shown.Get()); });
+            once(NETCDF_ITEMS, [&] { m_shown.Show("", NetcdfItems().List(), m_shown.Get()); });
     }
     else if (EQUAL(domain, "IMAGE_STRUCTURE"))
         once(STRUCTURE, [&] { ReadStructure(); });
     else if (EQUAL(domain, "GEOLOCATION"))
         once(GEOLOCATION, [&] {
-            shown.Show(domain, m_dataset.georef.Geolocation().List(), m_dataset.GDALMajorObject::GetMetadata(domain));
+            m_shown.Show(domain, Geolocation().List(), GDALMajorObject::GetMetadata(domain));
         });
     else if (zsIsStoredDomain(domain))
-        once(DOMAINS, [&] { ReadDomains(); });
+        once(DOMAINS, [&] { ReadStoredDomains(); });
     else
         return false;
     return true;
@@ -223,7 +224,7 @@ static std::string shardShape(const struct zs_array_info &info)
 
 /* IMAGE_STRUCTURE: whether the bands of a pixel lie in a chunk together, how chunks are compressed, what shape shards
  * have. Of the array as it is. */
-void ZSItems::ReadStructure()
+void ShardedZarrDataset::ReadStructure()
 {
     CPLStringList md;
     const struct zs_array_info info = m_view.Info(0);
@@ -247,7 +248,81 @@ void ZSItems::ReadStructure()
     const std::string shard = m_view.sources.size() == 1 ? shardShape(info) : "";
     if (!shard.empty())
         md.SetNameValue("SHARD_SHAPE", shard.c_str());
-    shown.Show("IMAGE_STRUCTURE", md.List(), m_dataset.GDALMajorObject::GetMetadata("IMAGE_STRUCTURE"));
+    m_shown.Show("IMAGE_STRUCTURE", md.List(), GDALMajorObject::GetMetadata("IMAGE_STRUCTURE"));
+}
+
+/* ---- What GDAL asks: what is shown of the store and of a side-car file ---- */
+
+char **ShardedZarrDataset::GetMetadataDomainList()
+{
+    return zsGuard([&] {
+        for (const char *domain : {"", "IMAGE_STRUCTURE", "GEOLOCATION", "any that the store has"})
+            ReadDomain(domain, nullptr);
+        return m_shown.Names(GDALPamDataset::GetMetadataDomainList());
+    });
+}
+
+ZSMetadata ShardedZarrDataset::GetMetadata(const char *domain)
+{
+    return zsGuard([&] {
+        return ReadDomain(domain, nullptr) ? m_shown.Get(domain) : GDALPamDataset::GetMetadata(domain);
+    });
+}
+
+const char *ShardedZarrDataset::GetMetadataItem(const char *name, const char *domain)
+{
+    return zsGuard([&] {
+        return name != nullptr && ReadDomain(domain, name) ? m_shown.Item(name, domain)
+                                                           : GDALPamDataset::GetMetadataItem(name, domain);
+    });
+}
+
+CPLErr ShardedZarrDataset::SetRegistration(const char *value)
+{
+    const bool isPoint = EQUAL(value, GDALMD_AOP_POINT);
+    if (!isPoint && !EQUAL(value, GDALMD_AOP_AREA))
+        return zsRefuse(CPLE_IllegalArg, "%s: AREA_OR_POINT: expected Area or Point, found \"%.100s\"",
+                        zsShown(m_view.store->name).c_str(), value);
+    SetPixelIsPoint(isPoint);
+    return CE_None;
+}
+
+CPLErr ShardedZarrDataset::SetMetadata(ZSMetadataArg metadata, const char *domain)
+{
+    return zsGuard([&]() -> CPLErr {
+        const CPLStringList given(CSLDuplicate(const_cast<char **>(metadata))); // it may be what is shown
+        CPLStringList list(given);
+        const bool isShown = ReadDomain(domain, "");
+        const char *registration =
+            zsIsDefaultDomain(domain) ? zsItemValueInAnyCase(list.List(), GDALMD_AREA_OR_POINT) : nullptr;
+        const char *now = m_shown.Item(GDALMD_AREA_OR_POINT);
+        const bool isNew = registration != nullptr && (now == nullptr || strcmp(now, registration) != 0);
+        if (IsUpdate() && isNew && SetRegistration(registration) != CE_None)
+            return CE_Failure;
+        // A list without AREA_OR_POINT keeps it, as in GTiff.
+        if (zsIsDefaultDomain(domain) && registration == nullptr && registrationOf(Georef()) != nullptr)
+            zsSetItem(list, GDALMD_AREA_OR_POINT, registrationOf(Georef()));
+        const bool isStored = MarkDomain(domain);
+        if (isShown)
+            m_shown.Set(list.List(), domain);
+        return isStored ? CE_None : GDALPamDataset::SetMetadata(const_cast<char **>(given.List()), domain);
+    });
+}
+
+CPLErr ShardedZarrDataset::SetMetadataItem(const char *name, const char *given, const char *domain)
+{
+    return zsGuard([&]() -> CPLErr {
+        const std::string copy = given != nullptr ? given : ""; // it may be what is shown
+        const char *value = given != nullptr ? copy.c_str() : nullptr;
+        const bool isShown = ReadDomain(domain, "");
+        if (IsUpdate() && zsIsDefaultDomain(domain) && EQUAL(name, GDALMD_AREA_OR_POINT) &&
+            SetRegistration(value != nullptr ? value : GDALMD_AOP_AREA) != CE_None)
+            return CE_Failure;
+        const bool isStored = MarkDomain(domain);
+        if (isShown)
+            m_shown.SetItem(name, value, domain);
+        return isStored ? CE_None : GDALPamDataset::SetMetadataItem(name, value, domain);
+    });
 }
 
 /* ---- Writing ---- */
@@ -261,32 +336,32 @@ static enum zs_status writeItems(const ZSView &view, const struct zs_node *node,
     return zs_items_write(attributes, const_cast<CPLStringList &>(items).List(), true) ? ZS_OK : zs_fail_memory(err);
 }
 
-bool ZSItems::WillChange(const char *domain)
+bool ShardedZarrDataset::MarkDomain(const char *domain)
 {
-    if (!m_dataset.IsUpdate() || !(zsIsDefaultDomain(domain) || zsIsStoredDomain(domain)))
+    if (!IsUpdate() || !(zsIsDefaultDomain(domain) || zsIsStoredDomain(domain)))
         return false;
-    m_isPending = true;
-    m_domainsChanged = m_domainsChanged || !zsIsDefaultDomain(domain);
+    m_areItemsChanged = true;
+    m_areDomainsChanged = m_areDomainsChanged || !zsIsDefaultDomain(domain);
     // What is beside the store is in what is shown, which becomes the store's.
-    if (m_dataset.GDALMajorObject::GetMetadata(domain) != nullptr)
-        m_dataset.GDALPamDataset::SetMetadata(nullptr, domain);
+    if (GDALMajorObject::GetMetadata(domain) != nullptr)
+        GDALPamDataset::SetMetadata(nullptr, domain);
     return true;
 }
 
 /* AREA_OR_POINT in the array's own attributes; null where there is none, or where spatial: declares the other value. */
-const char *ZSItems::StoredRegistration()
+const char *ShardedZarrDataset::StoredRegistration()
 {
     const zs_json *stored = zs_json_get(m_view.Array(0).node->attributes, ZS_REGISTRATION_ATTRIBUTE);
-    const char *other = m_dataset.georef.Get().pixel_is_point ? GDALMD_AOP_AREA : GDALMD_AOP_POINT;
+    const char *other = Georef().pixel_is_point ? GDALMD_AOP_AREA : GDALMD_AOP_POINT;
     return zs_json_equals(stored, other) ? nullptr : zsItemValue(m_view.Properties(0).metadata, GDALMD_AREA_OR_POINT);
 }
 
-CPLStringList ZSItems::ItemsToWrite()
+CPLStringList ShardedZarrDataset::ItemsToWrite()
 {
-    const CPLStringList ofAxes = zsMergeItems(AxisItems().List(), NetcdfItems().List());
-    CPLStringList items = zsUtf8List(zsItemsNotIn(shown.Get(), ofAxes.List()).List());
+    const CPLStringList ofAxes = zsMergeItems(axisItems(m_view).List(), NetcdfItems().List());
+    CPLStringList items = zsUtf8List(zsItemsNotIn(m_shown.Get(), ofAxes.List()).List());
     const ZSArray &array = m_view.Array(0);
-    const struct zs_georef &georef = m_dataset.georef.Get();
+    const struct zs_georef &georef = Georef();
     if (array.axes.y < 0 || georef.is_area_declared ||
         zs_georef_has_registration(m_view.store->hierarchy, array.node, array.axes, georef.has_transform))
         zsSetItem(items, GDALMD_AREA_OR_POINT, StoredRegistration());
@@ -294,15 +369,15 @@ CPLStringList ZSItems::ItemsToWrite()
 }
 
 /* Items of the group above an array stay the group's: what is changed goes to the array. */
-enum zs_status ZSItems::WriteItemsOfArray(struct zs_error *err)
+enum zs_status ShardedZarrDataset::WriteItemsOfArray(struct zs_error *err)
 {
-    const CPLStringList above = ItemsAbove(), items = ItemsToWrite();
+    const CPLStringList above = itemsAbove(m_view), items = ItemsToWrite();
     const CPLStringList own = zsItemsNotIn(items.List(), zsItemsNotIn(above.List(), m_commonItems.List()).List());
     ZS_TRY(writeItems(m_view, m_view.Array(0).node, own, err));
     for (int i = 0; i < above.size(); i++)
     {
         const std::string name = zsItemName(above[i]);
-        if (zsItemValue(shown.Get(), name.c_str()) == nullptr &&
+        if (zsItemValue(m_shown.Get(), name.c_str()) == nullptr &&
             zsItemValue(m_commonItems.List(), name.c_str()) == nullptr)
             CPLError(CE_Warning, CPLE_AppDefined,
                      "%s: %s is an attribute of the group of /%s, and of all in it: it stays",
@@ -312,7 +387,7 @@ enum zs_status ZSItems::WriteItemsOfArray(struct zs_error *err)
 }
 
 /* Items that the arrays have already stay theirs; new and changed items go to the group. */
-enum zs_status ZSItems::WriteItemsOfGroup(struct zs_error *err)
+enum zs_status ShardedZarrDataset::WriteItemsOfGroup(struct zs_error *err)
 {
     const CPLStringList items = ItemsToWrite(), before = m_commonItems;
     char **list = nullptr;
@@ -338,34 +413,16 @@ enum zs_status ZSItems::WriteItemsOfGroup(struct zs_error *err)
     return ZS_OK;
 }
 
-enum zs_status ZSItems::WriteOwnItems(size_t source, const std::function<bool(const char *)> &isShown,
-                                      struct zs_error *err)
+enum zs_status ShardedZarrDataset::FlushItems(struct zs_error *err)
 {
-    const CPLStringList &own = OwnItems(source);
-    CPLStringList kept;
-    for (int i = 0; i < own.size(); i++)
-    {
-        if (isShown(own[i]))
-            kept.AddString(own[i]);
-    }
-    if (kept.size() == own.size())
+    const bool areDomains = std::exchange(m_areDomainsChanged, false);
+    if (!std::exchange(m_areItemsChanged, false))
         return ZS_OK;
-    const CPLStringList all = zsMergeItems(m_commonItems.List(), kept.List());
-    ZS_TRY(writeItems(m_view, m_view.Array(source).node, all, err));
-    m_ownItems[source] = kept;
-    return ZS_OK;
-}
-
-enum zs_status ZSItems::Flush(struct zs_error *err)
-{
-    const bool isPending = std::exchange(m_isPending, false), areDomains = std::exchange(m_domainsChanged, false);
-    if (!isPending)
-        return ZS_OK;
-    static_cast<void>(Read("", ""));
+    static_cast<void>(ReadDomain("", ""));
     ZS_TRY(m_view.IsGroup() ? WriteItemsOfGroup(err) : WriteItemsOfArray(err));
     if (m_view.IsGroup() && !areDomains)
         return ZS_OK;
-    struct zs_domains domains = zsDomainsOf(m_dataset);
+    struct zs_domains domains = zsDomainsOf(*this);
     const ZSOwned<struct zs_domains> cleared(&domains, zs_domains_clear);
     for (const auto &source : m_view.sources)
     {

@@ -94,22 +94,23 @@ static std::vector<struct zs_selection> selectionOf(const struct zs_mask &mask, 
     return selections;
 }
 
-void ZSMasks::Open(size_t source, const ZSBandSource &mask)
+void ShardedZarrDataset::OpenMask(size_t source, const ZSBandSource &mask)
 {
     struct zs_error err;
     ZSMask &m = m_masks[source];
     m.dataset = ShardedZarrDataset::Over(m_view.store, ZSBandSources(1, mask), nullptr, m_view.options,
-                                         m_dataset.GetAccess(), &err, &m.found.validity);
+                                         GetAccess(), &err, &m.found.validity);
     if (m.dataset == nullptr)
     {
         zsReport(err);
         return;
     }
-    m.dataset->SetMaskOf(m_dataset);
-    m.dataset->SetDescription((std::string(m_dataset.GetDescription()) + ": mask").c_str());
+    m.dataset->m_masked = this;
+    m.dataset->nPamFlags |= GPF_NOSAVE;
+    m.dataset->SetDescription((std::string(GetDescription()) + ": mask").c_str());
 }
 
-void ZSMasks::FindOf(size_t source)
+void ShardedZarrDataset::FindMaskOf(size_t source)
 {
     struct zs_error err;
     ZSMask &m = m_masks[source];
@@ -141,33 +142,33 @@ void ZSMasks::FindOf(size_t source)
     if (opened == nullptr)
         zsReport(err);
     else
-        Open(source, {opened, isWhole ? ZSBandSource().selections : selectionOf(m.found, m_view.Slices(source))});
+        OpenMask(source, {opened, isWhole ? ZSBandSource().selections : selectionOf(m.found, m_view.Slices(source))});
 }
 
-void ZSMasks::Find()
+void ShardedZarrDataset::FindMasks()
 {
-    if (m_isFound)
+    if (m_areMasksFound)
         return;
     m_masks.assign(m_view.sources.size(), ZSMask()); // without memory masks are looked for again
     for (size_t i = 0; i < m_view.sources.size(); i++)
-        FindOf(i);
-    m_isFound = true;
+        FindMaskOf(i);
+    m_areMasksFound = true;
 }
 
-const ZSMask &ZSMasks::Of(size_t source)
+const ZSMask &ShardedZarrDataset::MaskOf(size_t source)
 {
     static const ZSMask none;
-    if (m_dataset.Role().isMask)
+    if (m_isMask)
         return none;
-    if (m_dataset.Role().IsOverview())
-        return m_dataset.Role().base->masks.Of(source);
-    Find();
+    if (IsOverview())
+        return m_base->MaskOf(source);
+    FindMasks();
     return m_masks[source];
 }
 
-std::vector<ShardedZarrDataset *> ZSMasks::Datasets()
+std::vector<ShardedZarrDataset *> ShardedZarrDataset::MaskDatasets()
 {
-    Find();
+    FindMasks();
     std::vector<ShardedZarrDataset *> list;
     for (const auto &m : m_masks)
     {
@@ -177,10 +178,10 @@ std::vector<ShardedZarrDataset *> ZSMasks::Datasets()
     return list;
 }
 
-int ZSMasks::BandOf(int band)
+int ShardedZarrDataset::MaskBandOf(int band)
 {
     const size_t source = m_view.SourceOf(band);
-    const ZSMask &m = Of(source);
+    const ZSMask &m = MaskOf(source);
     const struct zs_slices &own = m_view.Slices(source), &of = m.dataset->View().Slices(0);
     const auto position = m_view.BandPosition(band);
     uint64_t number = 0;
@@ -194,12 +195,12 @@ int ZSMasks::BandOf(int band)
     return static_cast<int>(number) + 1;
 }
 
-bool ZSMasks::IsOne()
+bool ShardedZarrDataset::HasOneMask()
 {
-    const ZSMask &first = Of(0);
+    const ZSMask &first = MaskOf(0);
     for (size_t i = 0; i < m_view.sources.size(); i++)
     {
-        const ZSMask &m = Of(i);
+        const ZSMask &m = MaskOf(i);
         if (!m.isThere || m.found.node != first.found.node ||
             (m.dataset != nullptr && m.dataset->GetRasterCount() > 1))
             return false;
@@ -229,7 +230,7 @@ bool ShardedZarrRasterBand::IsMaskedOtherwise()
 
 const ZSMask *ShardedZarrRasterBand::StoredMask()
 {
-    const ZSMask &m = Dataset().masks.Of(Source());
+    const ZSMask &m = Dataset().MaskOf(Source());
     return m.isThere && (m.isNamed || !IsMaskedOtherwise()) ? &m : nullptr;
 }
 
@@ -243,7 +244,7 @@ int ShardedZarrRasterBand::GetMaskFlags()
             GDALPamRasterBand::GetMaskBand(); // looks whether a nodata value was set since the last time
             return GDALPamRasterBand::GetMaskFlags();
         }
-        return Dataset().masks.IsOne() ? GMF_PER_DATASET : 0;
+        return Dataset().HasOneMask() ? GMF_PER_DATASET : 0;
     });
 }
 
@@ -253,7 +254,7 @@ GDALRasterBand *ShardedZarrRasterBand::GetMaskBand()
         auto &ds = Dataset();
         if (HasCellMask())
             return OwnMask([this](int x, int y, int width, int height, unsigned char *mask, int lineSpace)
-                           { return Dataset().pixels.ReadCellMask(nBand, x, y, width, height, mask, lineSpace); });
+                           { return Dataset().ReadCellMask(nBand, x, y, width, height, mask, lineSpace); });
         const ZSMask *m = StoredMask();
         if (m == nullptr)
             return GDALPamRasterBand::GetMaskBand();
@@ -264,8 +265,8 @@ GDALRasterBand *ShardedZarrRasterBand::GetMaskBand()
                     return zsRefuse(CPLE_AppDefined, "array /%s: it marks valid pixels, and cannot be read",
                                     name.c_str());
                 });
-        GDALRasterBand *whole = m->dataset->GetRasterBand(ds.masks.BandOf(nBand));
-        if (!ds.m_role.IsOverview())
+        GDALRasterBand *whole = m->dataset->GetRasterBand(ds.MaskBandOf(nBand));
+        if (!ds.IsOverview())
             return whole;
         for (int i = 0; i < whole->GetOverviewCount(); i++)
         {
@@ -279,12 +280,12 @@ GDALRasterBand *ShardedZarrRasterBand::GetMaskBand()
 
 bool ShardedZarrRasterBand::IsMaskBand() const
 {
-    return Dataset().m_role.isMask || GDALPamRasterBand::IsMaskBand();
+    return Dataset().m_isMask || GDALPamRasterBand::IsMaskBand();
 }
 
 GDALMaskValueRange ShardedZarrRasterBand::GetMaskValueRange() const
 {
-    return Dataset().m_role.isMask ? GMVR_0_AND_255_ONLY : GDALPamRasterBand::GetMaskValueRange();
+    return Dataset().m_isMask ? GMVR_0_AND_255_ONLY : GDALPamRasterBand::GetMaskValueRange();
 }
 
 /* ---- Making ---- */
@@ -297,7 +298,7 @@ CPLErr ShardedZarrRasterBand::CreateMaskBand(int flags)
 CPLErr ShardedZarrDataset::CreateMaskBand(int flags)
 {
     return zsGuard([&]() -> CPLErr {
-        if (!IsUpdate() || m_role.isMask || m_role.IsOverview())
+        if (!IsUpdate() || m_isMask || IsOverview())
             return zsRefuse(CPLE_NotSupported, "%s: a mask is made of a raster that was opened in update mode",
                             zsShown(GetDescription()).c_str());
         if (m_view.IsHealpix())
@@ -306,15 +307,15 @@ CPLErr ShardedZarrDataset::CreateMaskBand(int flags)
         if (flags != GMF_PER_DATASET || m_view.IsSelection())
             return zsRefuse(CPLE_NotSupported, "%s: a mask is one for all bands of the whole (GMF_PER_DATASET)",
                             zsShown(GetDescription()).c_str());
-        return masks.Create();
+        return AddMask();
     });
 }
 
-CPLErr ZSMasks::Create()
+CPLErr ShardedZarrDataset::AddMask()
 {
-    Find();
+    FindMasks();
     if (std::any_of(m_masks.begin(), m_masks.end(), [](const ZSMask &m) { return m.isThere; }))
-        return zsRefuse(CPLE_NotSupported, "%s: there is a mask already", zsShown(m_dataset.GetDescription()).c_str());
+        return zsRefuse(CPLE_NotSupported, "%s: there is a mask already", zsShown(GetDescription()).c_str());
     std::vector<const struct zs_node *> nodes;
     std::vector<struct zs_axes> axes;
     m_view.ListArrays(nodes, axes);
@@ -328,39 +329,39 @@ CPLErr ZSMasks::Create()
         return zsReport(err);
     made.isThere = made.isNamed = true;
     m_masks.assign(m_view.sources.size(), made);
-    Open(0, {std::make_shared<ZSArray>(made.found.node, array, made.found.axes, true), {}});
+    OpenMask(0, {std::make_shared<ZSArray>(made.found.node, array, made.found.axes, true), {}});
     for (auto &m : m_masks)
         m.dataset = m_masks[0].dataset;
-    m_isAdded = true;
+    m_isMaskAdded = true;
     return m_masks[0].dataset != nullptr ? CE_None : CE_Failure;
 }
 
 /* ---- Levels and flushing ---- */
 
-CPLErr ZSMasks::MakeLevels(const char *resampling, const std::vector<int> &factors, CSLConstList options)
+CPLErr ShardedZarrDataset::MakeMaskLevels(const char *resampling, const std::vector<int> &factors, CSLConstList options)
 {
-    for (ShardedZarrDataset *mask : Datasets())
+    for (ShardedZarrDataset *mask : MaskDatasets())
     {
-        if (m_keepsLevels || !mask->Role().validity.is_plain)
+        if (keepsMaskLevels || !mask->m_validity.is_plain)
             continue; // masks that are only read show the base's nearest pixels
-        if (mask->overviews.Make(resampling, factors, GDALDummyProgress, nullptr, options) != CE_None)
+        if (mask->MakeLevels(resampling, factors, GDALDummyProgress, nullptr, options) != CE_None)
             return CE_Failure;
     }
     return CE_None;
 }
 
-CPLErr ZSMasks::FlushPixels(bool atClosing)
+CPLErr ShardedZarrDataset::FlushMasks(bool atClosing)
 {
     CPLErr result = CE_None;
-    for (ShardedZarrDataset *mask : m_isFound ? Datasets() : std::vector<ShardedZarrDataset *>())
+    for (ShardedZarrDataset *mask : m_areMasksFound ? MaskDatasets() : std::vector<ShardedZarrDataset *>())
     {
         if (mask->FlushAll(atClosing) != CE_None)
             result = CE_Failure;
-        else if (m_isAdded && mask->pixels.hasLost)
+        else if (m_isMaskAdded && mask->m_hasLost)
             result = zsRefuse(CPLE_FileIO, "%s: the mask is not added: pixels of it could not be written",
-                              zsShown(m_dataset.GetDescription()).c_str());
+                              zsShown(GetDescription()).c_str());
         if (atClosing)
-            mask->closing.isDone = true;
+            mask->m_isClosed = true;
     }
     return result;
 }

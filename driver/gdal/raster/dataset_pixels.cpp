@@ -9,7 +9,6 @@
 
 extern "C"
 {
-#include "base/checked.h"
 #include "raster/pixels.h"
 #include "raster/update.h"
 }
@@ -31,23 +30,24 @@ void ShardedZarrDataset::AddBands(size_t source)
     const bool isHealpix = m_view.Array(source).isHealpix;
     const int blockWidth = isHealpix ? zsHealpixBlock(m_view.Array(source)) : block(x);
     const int blockHeight = isHealpix ? blockWidth : y >= 0 ? block(y) : 1;
-    const GDALDataType type = m_role.isMask ? GDT_Byte : zsGDALType(info.data_type, info.item_size);
+    const GDALDataType type = m_isMask ? GDT_Byte : zsGDALType(info.data_type, info.item_size);
     const int before = m_view.Before(source);
     for (int b = static_cast<int>(m_view.Slices(source).count); b >= 1; b--)
         SetBand(before + b, new ShardedZarrRasterBand(this, before + b, type, blockWidth, blockHeight));
 }
 
-enum zs_status ZSPixels::PrepareCells(struct zs_error *err)
+enum zs_status ShardedZarrDataset::PrepareCells(struct zs_error *err)
 {
-    if (!m_view.IsHealpix() || (m_areCellsReady && !m_dataset.IsUpdate()))
+    if (!m_view.IsHealpix() || (m_areCellsReady && !IsUpdate()))
         return ZS_OK;
     for (size_t i = 0; i < m_view.sources.size(); i++)
-        ZS_TRY(m_view.PrepareCells(i, m_dataset.Band(m_view.Before(i) + 1).Properties(), err));
+        ZS_TRY(m_view.PrepareCells(i, Band(m_view.Before(i) + 1).Properties(), err));
     m_areCellsReady = true;
     return ZS_OK;
 }
 
-CPLErr ZSPixels::ReadCellMask(int band, int x, int y, int width, int height, unsigned char *mask, int lineSpace)
+CPLErr ShardedZarrDataset::ReadCellMask(int band, int x, int y, int width, int height, unsigned char *mask,
+                                        int lineSpace)
 {
     struct zs_error err;
     const struct zs_pixel_box box = {static_cast<uint64_t>(x), static_cast<uint64_t>(y), static_cast<uint64_t>(width),
@@ -58,7 +58,7 @@ CPLErr ZSPixels::ReadCellMask(int band, int x, int y, int width, int height, uns
     return CE_None;
 }
 
-bool ZSPixels::HasAllCells()
+bool ShardedZarrDataset::HasAllCells()
 {
     struct zs_error err;
     return m_view.IsHealpix() && PrepareCells(&err) == ZS_OK && m_view.Map(0).cells == nullptr;
@@ -67,20 +67,20 @@ bool ZSPixels::HasAllCells()
 bool zsHasAllCells(GDALDataset &dataset)
 {
     auto *own = dynamic_cast<ShardedZarrDataset *>(&dataset);
-    return own != nullptr && own->pixels.HasAllCells();
+    return own != nullptr && own->HasAllCells();
 }
 
-CPLErr ZSPixels::Settle(const struct zs_band_window *first, GDALDataType type)
+CPLErr ShardedZarrDataset::UpdateBlank(const struct zs_band_window *first, GDALDataType type)
 {
     if (!m_isBlank)
         return CE_None;
     const ZSArray &blank = m_view.Array(0); // Create() makes one array
     const struct zs_array_info info = m_view.Info(0);
-    const unsigned char *nodata = m_dataset.Band(1).Properties().nodata;
+    const unsigned char *nodata = Band(1).Properties().nodata;
     bool isOne = true; // of all bands
-    for (int b = 1; b <= m_dataset.GetRasterCount() && isOne; b++)
+    for (int b = 1; b <= GetRasterCount() && isOne; b++)
     {
-        const struct zs_band_properties &m = m_dataset.Band(b).Properties();
+        const struct zs_band_properties &m = Band(b).Properties();
         isOne = m.has_nodata && memcmp(m.nodata, nodata, info.item_size) == 0;
     }
     static const unsigned char zeros[ZS_MAX_ITEM_SIZE] = {}; // Create() gave it these
@@ -89,11 +89,11 @@ CPLErr ZSPixels::Settle(const struct zs_band_window *first, GDALDataType type)
     const struct zs_blosc_settings *filter =
         first == nullptr || blank.isHealpix
             ? nullptr
-            : firstFilter.Choose(blank.node, *first, type);
+            : m_firstFilter.Choose(blank.node, *first, type);
     return isNew || filter != nullptr ? ReplaceArray(isNew ? fill : nullptr, filter) : CE_None;
 }
 
-CPLErr ZSPixels::ReplaceArray(const unsigned char *fill, const struct zs_blosc_settings *filter)
+CPLErr ShardedZarrDataset::ReplaceArray(const unsigned char *fill, const struct zs_blosc_settings *filter)
 {
     const ZSArray &blank = m_view.Array(0);
     struct zs_error err;
@@ -108,46 +108,40 @@ CPLErr ZSPixels::ReplaceArray(const unsigned char *fill, const struct zs_blosc_s
     opened->isHealpix = blank.isHealpix;
     opened->healpix = blank.healpix;
     m_view.ReplaceArray(0, opened);
-    m_dataset.items.ForgetStructure();
+    m_itemsRead &= ~STRUCTURE;
     return CE_None;
 }
 
 /* ---- Windows ---- */
 
-/* The conversion of elements for each array that a window has bands of: `make` gives its step, of which `steps` has
- * one for each array. */
-template <class Step, class Make>
-static std::vector<struct zs_conversion> conversionsOf(const ZSView &view, const struct zs_band_window &window,
-                                                       std::vector<Step> &steps, zs_convert_fn function,
-                                                       const Make &make)
+/* The conversion of elements for each array that a window has bands of; `steps` keeps what they are made of. */
+std::vector<struct zs_conversion> ShardedZarrDataset::Conversions(GDALRWFlag flag, const struct zs_band_window &window,
+                                                                  GDALDataType type,
+                                                                  std::vector<ZSConversion> &steps) const
 {
-    std::vector<struct zs_conversion> list(view.sources.size());
+    const bool isMask = m_isMask && (flag == GF_Write || !m_validity.is_plain);
+    std::vector<struct zs_conversion> list(m_view.sources.size());
     steps.resize(list.size());
     for (size_t i = 0; i < window.band_count; i++)
     {
-        const size_t source = view.SourceOf(window.bands[i]);
+        const size_t source = m_view.SourceOf(window.bands[i]);
         if (list[source].ctx != nullptr)
             continue;
-        steps[source] = make(view.Info(source));
-        list[source] = {steps[source].IsIdentity() ? nullptr : function, &steps[source]};
+        const struct zs_array_info info = m_view.Info(source);
+        ZSConversion &step = steps[source];
+        step = {info.data_type, info.item_size, type, isMask ? &m_validity : nullptr};
+        const bool isAsIs = flag == GF_Read ? step.IsReadAsIs() : step.IsStoredAsIs();
+        list[source] = {isAsIs ? nullptr : flag == GF_Read ? zsConvert : zsStore, &step};
     }
     return list;
 }
 
-CPLErr ZSPixels::Read(const struct zs_band_window &window, GDALDataType type)
+CPLErr ShardedZarrDataset::ReadWindow(const struct zs_band_window &window, GDALDataType type)
 {
-    if (Settle(nullptr, type) != CE_None)
+    if (UpdateBlank(nullptr, type) != CE_None)
         return CE_Failure;
     std::vector<ZSConversion> steps;
-    auto conversions =
-        conversionsOf(m_view, window, steps, zsConvert, [type](const struct zs_array_info &info)
-                      { return ZSConversion{info.data_type, info.item_size, type}; });
-    ZSMasking masking{};
-    if (m_dataset.Role().isMask && !m_dataset.Role().validity.is_plain)
-    {
-        masking = {&m_dataset.Role().validity, m_view.Info(0).data_type, m_view.Info(0).item_size, type};
-        conversions.assign(1, {zsConvertMask, &masking});
-    }
+    const auto conversions = Conversions(GF_Read, window, type, steps);
     const struct zs_bands bands = m_view.Bands();
     struct zs_error err;
     if (PrepareCells(&err) == ZS_OK && zs_pixels_read(&bands, &window, conversions.data(), &err) == ZS_OK)
@@ -155,17 +149,10 @@ CPLErr ZSPixels::Read(const struct zs_band_window &window, GDALDataType type)
     return zsReport(err);
 }
 
-CPLErr ZSPixels::Store(const struct zs_band_window &window, GDALDataType type)
+CPLErr ShardedZarrDataset::StoreWindow(const struct zs_band_window &window, GDALDataType type)
 {
-    std::vector<ZSStoring> steps;
-    auto conversions = conversionsOf(m_view, window, steps, zsStore, [type](const struct zs_array_info &info)
-                                     { return ZSStoring{type, info.data_type, info.item_size}; });
-    ZSMasking masking{};
-    if (m_dataset.Role().isMask)
-    {
-        masking = {&m_dataset.Role().validity, m_view.Info(0).data_type, m_view.Info(0).item_size, type};
-        conversions.assign(1, {zsStoreMask, &masking});
-    }
+    std::vector<ZSConversion> steps;
+    const auto conversions = Conversions(GF_Write, window, type, steps);
     const struct zs_bands bands = m_view.Bands();
     struct zs_error err;
     if (zs_pixels_write(&bands, &window, static_cast<size_t>(GDALGetDataTypeSizeBytes(type)), conversions.data(),
@@ -174,62 +161,43 @@ CPLErr ZSPixels::Store(const struct zs_band_window &window, GDALDataType type)
     return zsReport(err);
 }
 
-CPLErr ZSPixels::Write(const struct zs_band_window &window, GDALDataType type)
+CPLErr ShardedZarrDataset::WriteWindow(const struct zs_band_window &window, GDALDataType type)
 {
-    if (!m_dataset.IsUpdate())
+    if (!IsUpdate())
         return zsRefuse(CPLE_NoWriteAccess, "%s was not opened in update mode",
-                        zsShown(m_dataset.GetDescription()).c_str());
-    if (m_dataset.Role().isMask && !m_dataset.Role().validity.is_plain)
+                        zsShown(GetDescription()).c_str());
+    if (m_isMask && !m_validity.is_plain)
         return zsRefuse(CPLE_NotSupported,
                         "array /%s: expected a mask of 255 for valid and 0 for invalid: another one is only read",
                         m_view.Array(0).node->path);
-    const bool hadLost = hasLost;
-    hasLost = true; // until it is known that they are not: GDAL drops a block that could not be written
-    if (Settle(&window, type) != CE_None)
+    const bool hadLost = m_hasLost;
+    m_hasLost = true; // until StoreWindow() succeeds: GDAL drops a block that could not be written
+    if (UpdateBlank(&window, type) != CE_None)
         return CE_Failure;
     m_isBlank = false;
-    isWritten = areLevelsOld = true;
-    if (m_dataset.Role().IsOverview())
-        m_dataset.Role().base->pixels.areLevelsOld = false;
-    if (m_dataset.Role().masked != nullptr)
-        m_dataset.Role().masked->pixels.isWritten = true;
-    if (Store(window, type) != CE_None)
+    m_isWritten = m_areLevelsOld = true;
+    if (IsOverview())
+        m_base->m_areLevelsOld = false;
+    if (m_masked != nullptr)
+        m_masked->m_isWritten = true;
+    if (StoreWindow(window, type) != CE_None)
         return CE_Failure;
-    hasLost = hadLost;
+    m_hasLost = hadLost;
     return CE_None;
 }
 
-CPLErr ZSPixels::MoveStrips(GDALRWFlag flag, const struct zs_band_window &window, GDALDataType type,
-                            const GDALRasterIOExtraArg *extra)
+CPLErr ShardedZarrDataset::MoveWhole(GDALRWFlag flag, const struct zs_band_window &window, GDALDataType type,
+                                     const GDALRasterIOExtraArg *extra)
 {
-    // Whole rows of chunks, so that none is met twice, and of a server so many that requests go side by side.
-    constexpr uint64_t MOST_STRIPS = 32, LEAST_BYTES = 16 << 20;
-    if (extra == nullptr || extra->pfnProgress == nullptr)
-        return flag == GF_Read ? Read(window, type) : Write(window, type);
-    int blockWidth = 0, blockHeight = 0;
-    m_dataset.Band(window.bands[0]).GetBlockSize(&blockWidth, &blockHeight);
-    const auto block = static_cast<uint64_t>(blockHeight);
-    const uint64_t line = std::max<uint64_t>(1, window.width * window.band_count * m_view.Info(0).item_size);
-    const uint64_t least = m_view.store->store->is_remote ? LEAST_BYTES / line : 1;
-    const uint64_t rows =
-        zs_ceil_div_u64(std::max({least, zs_ceil_div_u64(window.height, MOST_STRIPS), uint64_t{1}}), block) * block;
-    struct zs_band_window strip = window;
-    for (uint64_t y = 0; y < window.height; y += strip.height)
-    {
-        strip.y = window.y + y;
-        strip.height = std::min(window.height - y, rows - strip.y % rows);
-        strip.data = static_cast<char *>(window.data) + window.line_space * static_cast<ptrdiff_t>(y);
-        if ((flag == GF_Read ? Read(strip, type) : Write(strip, type)) != CE_None)
-            return CE_Failure;
-        const double done = static_cast<double>(y + strip.height) / static_cast<double>(window.height);
-        if (!extra->pfnProgress(done, "", extra->pProgressData))
-            return zsRefuse(CPLE_UserInterrupt, "User terminated");
-    }
-    return CE_None;
+    const CPLErr result = flag == GF_Read ? ReadWindow(window, type) : WriteWindow(window, type);
+    const bool isWatched = result == CE_None && extra != nullptr && extra->pfnProgress != nullptr;
+    if (isWatched && !extra->pfnProgress(1, "", extra->pProgressData))
+        return zsRefuse(CPLE_UserInterrupt, "User terminated");
+    return result;
 }
 
-bool ZSPixels::Move(GDALRWFlag flag, const struct zs_band_window &window, int bufWidth, int bufHeight,
-                    GDALDataType type, GDALRasterIOExtraArg *extra, CPLErr &result)
+bool ShardedZarrDataset::MoveWindow(GDALRWFlag flag, const struct zs_band_window &window, int bufWidth, int bufHeight,
+                                    GDALDataType type, GDALRasterIOExtraArg *extra, CPLErr &result)
 {
     const bool isSameSize = window.width == static_cast<uint64_t>(bufWidth) &&
                             window.height == static_cast<uint64_t>(bufHeight);
@@ -242,14 +210,14 @@ bool ZSPixels::Move(GDALRWFlag flag, const struct zs_band_window &window, int bu
         return false;
     result = CE_None;
     for (size_t i = 0; i < window.band_count && result == CE_None; i++)
-        result = m_dataset.Band(window.bands[i]).EmptyBlockCache();
+        result = Band(window.bands[i]).EmptyBlockCache();
     if (result != CE_None)
         return true;
     if (isSameSize && (flag == GF_Write || !hasFractions))
-        result = MoveStrips(flag, window, type, extra);
+        result = MoveWhole(flag, window, type, extra);
     else if (!ReadNearest(window, bufWidth, bufHeight, type, extra, result))
     {
-        result = m_dataset.IsUpdate() ? CE_None : Prefetch(window);
+        result = IsUpdate() ? CE_None : Prefetch(window);
         return result != CE_None;
     }
     return true;
@@ -269,7 +237,7 @@ CPLErr ShardedZarrDataset::IRasterIO(GDALRWFlag flag, int x, int y, int width, i
             if (flag == GF_Read && (bufWidth < width || bufHeight < height))
                 result = TryOverviewRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, bandCount,
                                              bands, pixelSpace, lineSpace, bandSpace, extra, &isOfLevel);
-            if (isOfLevel || pixels.Move(flag, window, bufWidth, bufHeight, type, extra, result))
+            if (isOfLevel || MoveWindow(flag, window, bufWidth, bufHeight, type, extra, result))
                 return result;
             return GDALPamDataset::IRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, bandCount,
                                              bands, pixelSpace, lineSpace, bandSpace, extra);
@@ -299,8 +267,8 @@ static std::vector<int> nearestPixels(double offset, double length, int bufSize,
     return pixels;
 }
 
-bool ZSPixels::ReadNearest(const struct zs_band_window &window, int bufWidth, int bufHeight, GDALDataType type,
-                           GDALRasterIOExtraArg *extra, CPLErr &result)
+bool ShardedZarrDataset::ReadNearest(const struct zs_band_window &window, int bufWidth, int bufHeight,
+                                     GDALDataType type, GDALRasterIOExtraArg *extra, CPLErr &result)
 {
     const auto item = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
     if (extra != nullptr && extra->eResampleAlg != GRIORA_NearestNeighbour)
@@ -310,30 +278,30 @@ bool ZSPixels::ReadNearest(const struct zs_band_window &window, int bufWidth, in
     struct zs_band_window whole = window;
     const auto columns = nearestPixels(exact ? extra->dfXOff : asDouble(window.x),
                                        exact ? extra->dfXSize : asDouble(window.width), bufWidth,
-                                       m_dataset.GetRasterXSize(), whole.x, whole.width);
+                                       GetRasterXSize(), whole.x, whole.width);
     const auto rows = nearestPixels(exact ? extra->dfYOff : asDouble(window.y),
                                     exact ? extra->dfYSize : asDouble(window.height), bufHeight,
-                                    m_dataset.GetRasterYSize(), whole.y, whole.height);
+                                    GetRasterYSize(), whole.y, whole.height);
     if (whole.width == columns.size() && whole.height == rows.size()) // each pixel once
     {
-        result = MoveStrips(GF_Read, whole, type, extra);
+        result = MoveWhole(GF_Read, whole, type, extra);
         return true;
     }
-    const uint64_t plane = item * whole.width * whole.height;
-    if (plane > NEAREST_BYTES / window.band_count)
+    if (whole.width > NEAREST_BYTES / window.band_count / item / whole.height)
         return false;
-    std::vector<unsigned char> pixels(static_cast<size_t>(plane) * window.band_count);
-    whole.data = pixels.data();
+    const uint64_t plane = item * whole.width * whole.height;
+    const std::unique_ptr<unsigned char[]> pixels(new unsigned char[static_cast<size_t>(plane) * window.band_count]);
+    whole.data = pixels.get();
     whole.pixel_space = static_cast<ptrdiff_t>(item);
     whole.line_space = static_cast<ptrdiff_t>(item * whole.width);
     whole.band_space = static_cast<ptrdiff_t>(plane);
-    result = MoveStrips(GF_Read, whole, type, extra);
+    result = MoveWhole(GF_Read, whole, type, extra);
     for (size_t b = 0; b < window.band_count && result == CE_None; b++)
     {
         for (int row = 0; row < bufHeight; row++)
         {
             const auto line = static_cast<size_t>(rows[static_cast<size_t>(row)]) - whole.y;
-            const unsigned char *from = pixels.data() + b * plane + line * item * whole.width;
+            const unsigned char *from = pixels.get() + b * plane + line * item * whole.width;
             auto to = static_cast<char *>(window.data) + window.band_space * static_cast<ptrdiff_t>(b) +
                       window.line_space * row;
             for (const int column : columns)
@@ -346,7 +314,7 @@ bool ZSPixels::ReadNearest(const struct zs_band_window &window, int bufWidth, in
     return true;
 }
 
-CPLErr ZSPixels::Prefetch(const struct zs_band_window &window)
+CPLErr ShardedZarrDataset::Prefetch(const struct zs_band_window &window)
 {
     // A resampling kernel looks a little beyond the window.
     constexpr uint64_t MARGIN = 16;
@@ -354,8 +322,8 @@ CPLErr ZSPixels::Prefetch(const struct zs_band_window &window)
     around.data = nullptr;
     around.x = window.x > MARGIN ? window.x - MARGIN : 0;
     around.y = window.y > MARGIN ? window.y - MARGIN : 0;
-    const auto columns = static_cast<uint64_t>(m_dataset.GetRasterXSize());
-    const auto rows = static_cast<uint64_t>(m_dataset.GetRasterYSize());
+    const auto columns = static_cast<uint64_t>(GetRasterXSize());
+    const auto rows = static_cast<uint64_t>(GetRasterYSize());
     around.width = std::min(columns, window.x + window.width + MARGIN) - around.x;
     around.height = std::min(rows, window.y + window.height + MARGIN) - around.y;
     const struct zs_bands bands = m_view.Bands();
@@ -375,6 +343,6 @@ CPLErr ShardedZarrDataset::AdviseRead(int x, int y, int width, int height, int b
             return CE_None;
         const auto window = all.empty() ? zsBandWindow(x, y, width, height, nullptr, bandList, bandCount, 0, 0, 0)
                                         : zsBandWindow(x, y, width, height, nullptr, all.data(), nBands, 0, 0, 0);
-        return pixels.Prefetch(window);
+        return Prefetch(window);
     });
 }

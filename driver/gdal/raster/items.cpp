@@ -1,9 +1,5 @@
 #include "items.h"
 
-#include <algorithm>
-#include <iterator>
-#include <vector>
-
 #include "gdal/handles.h"
 
 std::string zsItemName(const char *item)
@@ -105,21 +101,11 @@ CPLStringList zsItemsNotIn(CSLConstList items, CSLConstList other)
 
 /* ---- Domains ---- */
 
-static bool isOneOf(const char *domain, const std::vector<const char *> &list)
-{
-    for (const char *name : list)
-    {
-        if (EQUAL(domain, name))
-            return true;
-    }
-    return false;
-}
-
 bool zsIsStoredDomain(const char *domain)
 {
-    return domain != nullptr && domain[0] != '\0' && !zsIsLostDomain(domain) &&
-           !isOneOf(domain, {"IMAGE_STRUCTURE", "SUBDATASETS", "DERIVED_SUBDATASETS", "ICECHUNK", "xml:VRT",
-                             "vrt_sources", "new_vrt_sources", "LocationInfo"});
+    static const char *const others[] = {"IMAGE_STRUCTURE", "SUBDATASETS", "DERIVED_SUBDATASETS", "ICECHUNK",
+                                         "xml:VRT", "vrt_sources", "new_vrt_sources", "LocationInfo", nullptr};
+    return !zsIsDefaultDomain(domain) && !zsIsLostDomain(domain) && CSLFindString(others, domain) < 0;
 }
 
 bool zsIsLostDomain(const char *domain)

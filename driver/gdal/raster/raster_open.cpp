@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <climits>
 #include <set>
-#include <utility>
 
 #include "dataset.h"
 #include "gdal/guard.h"
@@ -97,35 +96,6 @@ static enum zs_status chooseOne(const ZSStore &store, const struct zs_node *node
     return chooseRange(store, node, dim, text, dots, selection, err);
 }
 
-/* Finds the selection that a connection makes in the dimensions other than X and Y, in their order; empty when it
- * selects all. Reads coordinates only of dimensions that are selected by value. False, with the reason in err, when
- * there is no such selection. */
-static bool selectSlices(const ZSStore &store, const struct zs_node *node, const struct zs_axes &axes,
-                         const ZSConnection &connection, std::vector<struct zs_selection> &selections,
-                         struct zs_error *err)
-{
-    selections.clear();
-    for (const uint64_t index : connection.indices)
-        selections.push_back({ZS_SELECT_ONE, index, 1});
-    for (const auto &wanted : connection.named)
-    {
-        int dim = 0;
-        size_t position = 0;
-        if (!findDimension(node, axes, wanted.first, dim, position, err))
-            return false;
-        if (selections.size() <= position)
-            selections.resize(position + 1, {ZS_SELECT_ALL, 0, 0});
-        struct zs_error reason;
-        if (selections[position].kind != ZS_SELECT_ALL)
-            zs_fail(&reason, ZS_ARGUMENT, "%s is given twice", wanted.first.c_str());
-        else if (chooseOne(store, node, dim, wanted.second, selections[position], &reason) == ZS_OK)
-            continue;
-        zs_fail(err, ZS_ARGUMENT, "array /%s: %s", node->path, reason.message);
-        return false;
-    }
-    return true;
-}
-
 std::string zsSelectionText(const std::vector<struct zs_selection> &selections)
 {
     std::string text;
@@ -137,53 +107,47 @@ std::string zsSelectionText(const std::vector<struct zs_selection> &selections)
     return text;
 }
 
-static bool hasDimension(const ZSArray &array, const std::string &name)
-{
-    for (int d = 0; d < array.node->array->ndim; d++)
-    {
-        if (d != array.axes.x && d != array.axes.y && zsDimensionName(array.node, d) == name)
-            return true;
-    }
-    return false;
-}
-
-/* Whether two arrays of a group have the same dimensions, by name and size: the same coordinates then. */
-static bool haveSameShape(const struct zs_node *a, const struct zs_node *b)
-{
-    bool same = a->array->ndim == b->array->ndim;
-    for (int d = 0; same && d < a->array->ndim; d++)
-        same = a->array->shape[d] == b->array->shape[d] && zsDimensionName(a, d) == zsDimensionName(b, d);
-    return same;
-}
-
-/* The selection for each array of a group, in the dimensions that it has. */
-static bool selectOfEach(const ZSStore &store, const ZSConnection &connection, ZSBandSources &sources,
+/* Finds the selections that a connection makes of each array, in the dimensions other than X and Y that it has, in
+ * their order; empty where it selects all. Reads coordinates of dimensions that are selected by value alone, once:
+ * arrays of a group share them. False, with the reason in err, when there is no such selection. */
+static bool selectSlices(const ZSStore &store, const ZSConnection &connection, bool isGroup, ZSBandSources &sources,
                          struct zs_error *err)
 {
-    for (const auto &wanted : connection.named)
-    {
-        if (std::none_of(sources.begin(), sources.end(),
-                         [&](const ZSBandSource &source) { return hasDimension(*source.array, wanted.first); }))
-        {
-            zs_fail(err, ZS_ARGUMENT, "no array of the group has a dimension %s", wanted.first.c_str());
-            return false;
-        }
-    }
-    const ZSBandSource *before = nullptr;
     for (auto &source : sources)
     {
-        const ZSBandSource *like = std::exchange(before, &source);
-        if (like != nullptr && haveSameShape(like->array->node, source.array->node))
+        for (const uint64_t index : connection.indices)
+            source.selections.push_back({ZS_SELECT_ONE, index, 1});
+    }
+    for (const auto &wanted : connection.named)
+    {
+        struct zs_selection found = {ZS_SELECT_ALL, 0, 0};
+        uint64_t size = 0; // of the dimension that it was found in
+        for (auto &source : sources)
         {
-            source.selections = like->selections; // coordinates are read once
-            continue;
+            const struct zs_node *node = source.array->node;
+            int dim = 0;
+            size_t position = 0;
+            if (!findDimension(node, source.array->axes, wanted.first, dim, position, err))
+                continue;
+            if (source.selections.size() <= position)
+                source.selections.resize(position + 1, {ZS_SELECT_ALL, 0, 0});
+            struct zs_selection &selection = source.selections[position];
+            struct zs_error reason;
+            enum zs_status status = ZS_OK;
+            if (selection.kind != ZS_SELECT_ALL)
+                status = zs_fail(&reason, ZS_ARGUMENT, "%s is given twice", wanted.first.c_str());
+            else if (found.kind == ZS_SELECT_ALL || size != node->array->shape[dim])
+                status = chooseOne(store, node, dim, wanted.second, found, &reason);
+            selection = found;
+            size = node->array->shape[dim];
+            if (status == ZS_OK)
+                continue;
+            zs_fail(err, ZS_ARGUMENT, "array /%s: %s", node->path, reason.message);
+            return false;
         }
-        ZSConnection own = connection;
-        own.named.erase(std::remove_if(own.named.begin(), own.named.end(),
-                                       [&](const std::pair<std::string, std::string> &wanted)
-                                       { return !hasDimension(*source.array, wanted.first); }),
-                        own.named.end());
-        if (!selectSlices(store, source.array->node, source.array->axes, own, source.selections, err))
+        if (found.kind == ZS_SELECT_ALL && isGroup)
+            zs_fail(err, ZS_ARGUMENT, "no array of the group has a dimension %s", wanted.first.c_str());
+        if (found.kind == ZS_SELECT_ALL)
             return false;
     }
     return true;
@@ -367,19 +331,6 @@ static std::unique_ptr<GDALDataset> listSlices(const Request &request, const str
     return container;
 }
 
-/* Fails for a selection of more slices than a dataset has bands. */
-static std::unique_ptr<GDALDataset> refuseSlices(const struct zs_node *node, const struct zs_slices &slices,
-                                                 struct zs_error *err)
-{
-    std::string names;
-    for (int i = 0; i < slices.dim_count; i++)
-        names += (i > 0 ? ", " : "") + zsDimensionName(node, slices.dims[i]);
-    zs_fail(err, ZS_ARGUMENT, "array /%s: expected a selection of at most %llu slices, found %s; select of %s, too",
-            node->path, static_cast<unsigned long long>(ZS_MOST_BANDS),
-            slices.count == UINT64_MAX ? "more than 1e19" : std::to_string(slices.count).c_str(), names.c_str());
-    return nullptr;
-}
-
 /* ---- All rasters of a store ---- */
 
 /* Why an array cannot be read, without the name of the document, which the message begins with. */
@@ -483,9 +434,10 @@ static std::unique_ptr<GDALDataset> openSources(const Request &request, const ZS
 static std::unique_ptr<GDALDataset> openNode(const Request &request, const struct zs_node *node, struct zs_error *err)
 {
     ZSConnection connection = request.connection;
-    ZSBandSource source{ZSArray::Open(*request.store, node, request.options, err), {}};
+    ZSBandSources sources(1, {ZSArray::Open(*request.store, node, request.options, err), {}});
+    ZSBandSource &source = sources[0];
     if (source.array == nullptr || !zsTakeFace(*source.array, connection, source.shown, err) ||
-        !selectSlices(*request.store, node, source.array->axes, connection, source.selections, err))
+        !selectSlices(*request.store, connection, false, sources, err))
         return nullptr;
     struct zs_slices slices;
     // Over() reports an error.
@@ -494,9 +446,7 @@ static std::unique_ptr<GDALDataset> openNode(const Request &request, const struc
     const bool isEach = !request.options.multiband && node->array->ndim > 2;
     if (isFound && source.selections.empty() && (isEach || slices.count > ZS_MOST_BANDS))
         return listSlices(request, node, slices, isEach);
-    if (isFound && slices.count > ZS_MOST_BANDS)
-        return refuseSlices(node, slices, err);
-    return openSources(request, ZSBandSources(1, source), nullptr, err);
+    return openSources(request, sources, nullptr, err);
 }
 
 /* Opens the arrays of a group, with a band for each slice of them, or for those that the connection selects; without
@@ -522,8 +472,9 @@ static std::unique_ptr<GDALDataset> openArrays(const Request &request, const str
         return nullptr;
     for (auto &source : sources)
         source.shown = shown;
-    return selectOfEach(*request.store, connection, sources, err) ? openSources(request, sources, group.group, err)
-                                                                  : nullptr;
+    if (!selectSlices(*request.store, connection, true, sources, err))
+        return nullptr;
+    return openSources(request, sources, group.group, err);
 }
 
 /* `isAll`: whether the dataset shows all that the store has. */

@@ -41,10 +41,15 @@ bool ZSView::FindSlices(size_t source, uint64_t before, struct zs_error *err)
                        &reason) !=
         ZS_OK)
         return fail(reason.message);
-    if (bands.slices.count > ZS_MOST_BANDS - before)
-        return fail((before > 0 ? "it and those before it" : "its extra dimensions") + std::string(" give more than ") +
-                    std::to_string(ZS_MOST_BANDS) + " bands");
-    return true;
+    const uint64_t count = bands.slices.count;
+    if (count <= ZS_MOST_BANDS - before)
+        return true;
+    std::string names;
+    for (int i = 0; i < bands.slices.dim_count; i++)
+        names += (i > 0 ? ", " : "; select of ") + zsDimensionName(opened.node, bands.slices.dims[i]);
+    return fail("expected at most " + std::to_string(ZS_MOST_BANDS) + " bands, found " +
+                (count == UINT64_MAX ? "more than 1e19" : std::to_string(count)) +
+                (before > 0 ? " behind " + std::to_string(before) + " of other arrays" : "") + names);
 }
 
 /* Pixels along the sides of a raster of cells. */
@@ -91,7 +96,6 @@ bool ZSView::Make(struct zs_error *err)
 {
     m_slices.resize(sources.size());
     m_properties.resize(sources.size());
-    m_labels.resize(sources.size());
     m_maps.resize(IsHealpix() ? sources.size() : 0);
     uint64_t count = 0;
     for (size_t i = 0; i < sources.size(); i++)
@@ -284,25 +288,18 @@ static std::shared_ptr<const ZSLabels> readLabels(const ZSStore &store, const ZS
     return made;
 }
 
-const ZSLabels &ZSView::Labels(size_t source)
+const ZSLabels &ZSView::Labels(size_t source) const
 {
-    auto &labels = m_labels[source];
-    for (size_t other = 0; other < source && labels == nullptr && Slices(source).dim_count > 0; other++)
+    for (size_t other = 0; other < source && Slices(source).dim_count > 0; other++)
     {
-        if (!haveSameDimensions(Array(other), Slices(other), Array(source), Slices(source)))
-            continue;
-        static_cast<void>(Labels(other));
-        labels = m_labels[other];
+        if (haveSameDimensions(Array(other), Slices(other), Array(source), Slices(source)))
+            return Labels(other);
     }
-    if (labels == nullptr)
-    {
-        ZSArray &array = *sources[source].array;
-        const std::lock_guard<std::mutex> guard(array.lock);
-        if (array.labels == nullptr)
-            array.labels = readLabels(*store, array, Slices(source));
-        labels = array.labels;
-    }
-    return *labels;
+    ZSArray &array = *sources[source].array;
+    const std::lock_guard<std::mutex> guard(array.lock);
+    if (array.labels == nullptr)
+        array.labels = readLabels(*store, array, Slices(source));
+    return *array.labels;
 }
 
 /* ---- HEALPix cells ---- */

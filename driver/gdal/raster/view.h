@@ -48,8 +48,7 @@ class ZSView
 {
     std::vector<struct zs_band_array> m_slices;
     std::vector<struct zs_healpix_map> m_maps; /* of arrays of HEALPix cells */
-    std::vector<ZSOwnedProperties> m_properties; /* of the arrays, each read when first asked for, like the next */
-    std::vector<std::shared_ptr<const ZSLabels>> m_labels;
+    std::vector<ZSOwnedProperties> m_properties; /* of the arrays, each read when first asked for */
 
     bool FindSlices(size_t source, uint64_t before, struct zs_error *err);
     bool CheckSize(size_t source, struct zs_error *err);
@@ -115,8 +114,9 @@ class ZSView
     /* Which of all slices of its array a band is, by which its properties are kept, and how many these are. */
     uint64_t SliceOf(int band) const;
     uint64_t SliceCount(size_t source) const;
-    /* The labels of the array's band dimensions, which arrays share that have the same, and clones. */
-    const ZSLabels &Labels(size_t source);
+    /* The labels of the array's band dimensions, read when first asked for; arrays share them that have the same, and
+     * clones. */
+    const ZSLabels &Labels(size_t source) const;
 
     void ListArrays(std::vector<const struct zs_node *> &nodes, std::vector<struct zs_axes> &axes) const;
     /* Sets the order of chunks in shards that are written (enum zs_chunk_order), which no store records. */
