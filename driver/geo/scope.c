@@ -69,18 +69,17 @@ void zs_scope_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, s
     memset(scope, 0, sizeof *scope);
     scope->node = node;
     add_source(scope, (struct zs_scope_source){.members = node->attributes});
-    char *path = zs_path_parent(node->path);
-    while (path != NULL && scope->groups < ZS_MAX_GROUPS) {
-        const bool is_root = path[0] == '\0';
-        /* The last seat is the root's. */
-        if (is_root || scope->groups < ZS_MAX_GROUPS - 1) {
-            const struct zs_node *group;
-            if (zs_hierarchy_node(hierarchy, path, &group, NULL) == ZS_OK && group->type == ZS_NODE_GROUP)
-                scope->group[scope->groups++] = group;
-        }
-        char *next = zs_path_parent(path);
+    char *path = NULL;
+    bool is_root = node->path[0] == '\0';
+    while (!is_root && scope->groups < ZS_MAX_GROUPS) {
+        char *parent = zs_path_parent(path != NULL ? path : node->path);
         free(path);
-        path = next;
+        path = parent;
+        is_root = path == NULL || path[0] == '\0';
+        const struct zs_node *group; /* the last seat is the root's */
+        if ((is_root || scope->groups < ZS_MAX_GROUPS - 1) &&
+            zs_hierarchy_node(hierarchy, path, &group, NULL) == ZS_OK && group->type == ZS_NODE_GROUP)
+            scope->group[scope->groups++] = group;
     }
     free(path);
     for (int i = 0; i < scope->groups; i++)

@@ -152,9 +152,9 @@ static bool is_of_base(struct zs_hierarchy *hierarchy, const struct zs_node *gro
 }
 
 /* Collects the entries of the new list: the base, those of before, the overviews there are, and those just made; levels
- * elsewhere are listed where they are. */
+ * elsewhere are listed where they are. One that could not be looked up since the count was `failures` is an error. */
 static enum zs_status collect_entries(struct zs_hierarchy *hierarchy, const struct zs_node *base, struct zs_axes axes,
-                                      const struct zs_node *group, const struct zs_layout *layout,
+                                      const struct zs_node *group, const struct zs_layout *layout, size_t failures,
                                       const struct zs_names *levels, struct entries *e, struct zs_error *err)
 {
     bool has_others; /* with several arrays in the group the base is the group itself */
@@ -170,7 +170,7 @@ static enum zs_status collect_entries(struct zs_hierarchy *hierarchy, const stru
             zs_hierarchy_node(hierarchy, levels->list[i], &level, NULL) == ZS_OK)
             ZS_TRY(add_level(e, group, base, axes, level, err));
     }
-    return ZS_OK;
+    return zs_hierarchy_check_since(hierarchy, failures, err);
 }
 
 /* Writes the list to the group. */
@@ -208,7 +208,7 @@ static enum zs_status list_levels(struct zs_hierarchy *hierarchy, const struct z
     for (size_t i = 0; made != NULL && i < made->count && status == ZS_OK; i++)
         status = zs_names_add(&levels, zs_strdup(made->levels[i].node->path), err);
     if (status == ZS_OK)
-        status = collect_entries(hierarchy, base, axes, group, &layout, &levels, &e, err);
+        status = collect_entries(hierarchy, base, axes, group, &layout, failures, &levels, &e, err);
     if (status == ZS_OK && (e.count > 1 || layout.count > 0)) { /* else all levels are elsewhere, and listed there */
         struct zs_georef_out base_geo = *geo;
         base_geo.ndim = base->array->ndim;

@@ -241,7 +241,7 @@ enum zs_status zs_hierarchy_node(struct zs_hierarchy *hierarchy, const char *pat
                                  struct zs_error *err)
 {
     char *clean;
-    enum zs_status status = zs_path_clean(path, &clean, err);
+    enum zs_status status = path != NULL ? zs_path_clean(path, &clean, err) : ZS_NO_MEMORY;
     if (status != ZS_OK)
         return status == ZS_NO_MEMORY ? fail_without_memory(hierarchy, err) : status;
     status = find(hierarchy, clean, node, err);

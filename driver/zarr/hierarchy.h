@@ -32,10 +32,10 @@ struct zs_store *zs_hierarchy_store(const struct zs_hierarchy *hierarchy);
 bool zs_hierarchy_is_consolidated(const struct zs_hierarchy *hierarchy);
 
 /* Looks up the node at `path` ("" is the root; leading and trailing slashes are ignored). *node is borrowed until the
- * hierarchy is freed. ZS_NOT_FOUND when there is no node, ZS_INVALID when the path is not valid inside a store
- * (name.h). Costs at most one request (two in a store of the draft) for each path, and the result is kept; only a
- * failure (no answer, or ZS_CORRUPT: a damaged document) is asked for again. In stores where listing is cheap (not
- * remote), a directory without zarr.json that holds directories is an implicit group. */
+ * hierarchy is freed. ZS_NOT_FOUND when there is no node, ZS_INVALID when no store has such a path (name.h),
+ * ZS_NO_MEMORY when it is NULL. Costs at most one request (two in the draft) for each path, and the result is kept;
+ * only a failure (no answer, or ZS_CORRUPT: a damaged document) is asked for again. In stores where listing is cheap
+ * (not remote), a directory without zarr.json that holds directories is an implicit group. */
 enum zs_status zs_hierarchy_node(struct zs_hierarchy *hierarchy, const char *path, const struct zs_node **node,
                                  struct zs_error *err);
 
