@@ -172,8 +172,10 @@ int ShardedZarrRasterBand::IGetDataCoverageStatus(int x, int y, int width, int h
 
 const char *ShardedZarrRasterBand::GetDescription() const
 {
+    auto &band = *const_cast<ShardedZarrRasterBand *>(this);
     const char *beside = GDALPamRasterBand::GetDescription();
-    zsGuard([this] { const_cast<ShardedZarrRasterBand *>(this)->AddMetadata(); });
+    if (!Dataset().m_isMask)
+        zsGuard([&] { band.Once(DESCRIPTION, [&] { band.ReadDescription(); }); });
     return beside[0] != '\0' ? beside : m_description.c_str();
 }
 
@@ -199,20 +201,12 @@ CPLStringList ShardedZarrRasterBand::PositionItems(std::string &words)
     return items;
 }
 
-/* Adds the band's own metadata and the items of its position (DIM_...). An item that was set goes before one of the
- * position. */
-void ShardedZarrRasterBand::AddMetadata()
+/* From its own, the array's or its name, and its position. */
+void ShardedZarrRasterBand::ReadDescription()
 {
-    if (m_metadataAdded || Dataset().m_isMask)
-        return;
-    auto &ds = Dataset();
     const auto &properties = Properties();
     const size_t source = Source();
     const ZSArray &array = View().Array(source);
-    CPLStringList md = zsMergeItems(ds.OwnItems(source).List(), properties.metadata);
-    std::string words;
-    md = zsMergeItems(PositionItems(words).List(), md.List());
-    m_shown.Show("", md.List(), GDALMajorObject::GetMetadata());
     const bool isOneOfMany = View().IsGroup() && View().Slices(source).count == 1; // described by its name
     std::string description = properties.description != nullptr && !isOneOfMany ? properties.description : "";
     const ZSLabels &labels = View().Labels(source);
@@ -227,9 +221,12 @@ void ShardedZarrRasterBand::AddMetadata()
     if (isSpoken && !View().IsGroup() && (zsIsTime(label) || labels.areNames))
         description = label; // a time as QGIS takes it, in `to_datetime(@band_description)`
     else if (isSpoken && !isOneOfMany)
+    {
+        std::string words;
+        PositionItems(words);
         description += (description.empty() ? "" : ", ") + words;
+    }
     m_description = description;
-    m_metadataAdded = true;
 }
 
 CPLErr ShardedZarrRasterBand::XMLInit(ZSPamTree tree, const char *path)
@@ -258,53 +255,31 @@ CPLXMLNode *ShardedZarrRasterBand::SerializeToXML(const char *path)
     return nullptr;
 }
 
-/* GDAL asks for NBITS, and each overview for RESAMPLING, before it reads a pixel. Coordinates give DIM_ items alone, so
- * they are not read for other names. */
-bool ShardedZarrRasterBand::ReadMetadata(const char *domain, const char *name)
+/* Its own items, and where it is (DIM_...), before which those that were set go. Coordinates are read for items of that
+ * name alone: GDAL asks for NBITS, and each overview for RESAMPLING, before it reads a pixel. */
+bool ShardedZarrRasterBand::ReadDomain(const char *domain, const char *name)
 {
-    if (Dataset().m_isMask)
+    if (Dataset().m_isMask || !(zsIsDefaultDomain(domain) || zsIsStoredDomain(domain)))
         return false;
-    if (zsIsDefaultDomain(domain))
+    if (!zsIsDefaultDomain(domain))
     {
-        if (name == nullptr || STARTS_WITH_CI(name, "DIM_") || STARTS_WITH_CI(name, "NETCDF_DIM_") ||
-            STARTS_WITH_CI(name, "STATISTICS_"))
-            AddMetadata();
+        Once(DOMAINS, [&] { m_shown.Show(Properties().domains, *this); });
         return true;
     }
-    if (!zsIsStoredDomain(domain))
-        return false;
-    if (!m_domainsAdded)
-        m_shown.Show(Properties().domains, *this);
-    m_domainsAdded = true;
+    Once(ITEMS, [&] {
+        const CPLStringList md = zsMergeItems(Dataset().OwnItems(Source()).List(), Properties().metadata);
+        m_shown.Show("", md.List(), GDALMajorObject::GetMetadata());
+    });
+    std::string words;
+    if (name == nullptr || STARTS_WITH_CI(name, "DIM_") || STARTS_WITH_CI(name, "NETCDF_DIM_"))
+        Once(POSITION, [&] { m_shown.Show("", PositionItems(words).List(), m_shown.Get()); });
     return true;
 }
 
-char **ShardedZarrRasterBand::GetMetadataDomainList()
+CPLErr ShardedZarrRasterBand::WillSetDomain(const char *domain, CPLStringList &, bool &isStored)
 {
-    return zsGuard([&] {
-        ReadMetadata("", nullptr);
-        ReadMetadata("any that the store has", nullptr);
-        return m_shown.Names(GDALPamRasterBand::GetMetadataDomainList());
-    });
-}
-
-ZSMetadata ShardedZarrRasterBand::GetMetadata(const char *domain)
-{
-    return zsGuard([&] {
-        return ReadMetadata(domain, nullptr) ? m_shown.Get(domain) : GDALPamRasterBand::GetMetadata(domain);
-    });
-}
-
-const char *ShardedZarrRasterBand::GetMetadataItem(const char *name, const char *domain)
-{
-    return zsGuard([&] {
-        if (name == nullptr || !ReadMetadata(domain, name))
-            return GDALPamRasterBand::GetMetadataItem(name, domain);
-        if (m_metadataAdded || !zsIsDefaultDomain(domain))
-            return m_shown.Item(name, domain);
-        const char *beside = zsItemValueInAnyCase(GDALMajorObject::GetMetadata(), name);
-        return beside != nullptr ? beside : zsItemValueInAnyCase(Properties().metadata, name);
-    });
+    isStored = Dataset().IsUpdate() && ReadDomain(domain, "");
+    return isStored ? WillChange(ZS_BAND_METADATA) : CE_None;
 }
 
 void ShardedZarrRasterBand::SetDescription(const char *description)
@@ -318,44 +293,6 @@ void ShardedZarrRasterBand::SetDescription(const char *description)
             return;
         zsReplaceText(Properties().description, description);
         m_description = description != nullptr ? description : "";
-    });
-}
-
-CPLErr ShardedZarrRasterBand::WillChangeMetadata(const char *domain, bool &isStored)
-{
-    isStored = Dataset().IsUpdate() && ReadMetadata(domain, nullptr);
-    if (!isStored)
-        return CE_None;
-    // What is beside the store is in what is shown, which becomes the store's.
-    if (GDALMajorObject::GetMetadata(domain) != nullptr)
-        GDALPamRasterBand::SetMetadata(nullptr, domain);
-    return WillChange(ZS_BAND_METADATA);
-}
-
-CPLErr ShardedZarrRasterBand::SetMetadata(ZSMetadataArg metadata, const char *domain)
-{
-    return zsGuard([&]() -> CPLErr {
-        bool isStored;
-        const CPLStringList list(CSLDuplicate(const_cast<char **>(metadata))); // it may be what is shown
-        if (WillChangeMetadata(domain, isStored) != CE_None)
-            return CE_Failure;
-        if (ReadMetadata(domain, nullptr))
-            m_shown.Set(const_cast<char **>(list.List()), domain);
-        return isStored ? CE_None : GDALPamRasterBand::SetMetadata(const_cast<char **>(list.List()), domain);
-    });
-}
-
-CPLErr ShardedZarrRasterBand::SetMetadataItem(const char *name, const char *given, const char *domain)
-{
-    return zsGuard([&]() -> CPLErr {
-        bool isStored;
-        const std::string copy = given != nullptr ? given : ""; // it may be what is shown
-        const char *value = given != nullptr ? copy.c_str() : nullptr;
-        if (WillChangeMetadata(domain, isStored) != CE_None)
-            return CE_Failure;
-        if (ReadMetadata(domain, nullptr))
-            m_shown.SetItem(name, value, domain);
-        return isStored ? CE_None : GDALPamRasterBand::SetMetadataItem(name, value, domain);
     });
 }
 

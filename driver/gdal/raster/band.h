@@ -26,15 +26,14 @@ struct ZSMask;
 using ZSReadMask =
     std::function<CPLErr(int x, int y, int width, int height, unsigned char *mask, int lineSpace)>;
 
-class ShardedZarrRasterBand : public GDALPamRasterBand
+class ShardedZarrRasterBand : public ZSWithMetadata<GDALPamRasterBand>
 {
     friend class ShardedZarrDataset;
 
     /* Read when it is first asked for, which for most bands of a long series is never. */
     ZSOwnedProperties m_properties;
     std::unique_ptr<GDALColorTable> m_colorTable;
-    bool m_metadataAdded = false, m_domainsAdded = false;
-    ZSShownMetadata m_shown;
+    static constexpr unsigned ITEMS = 1, POSITION = 2, DESCRIPTION = 4, DOMAINS = 8; /* parts that are read */
     std::string m_description; /* of the store; one in a side-car file goes before it */
     unsigned m_changed = 0;       /* which properties were set and are pending: ZS_BAND_UNIT ... */
     std::unique_ptr<GDALRasterBand> m_ownMask; /* that is no band of a dataset */
@@ -52,14 +51,12 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     /* The colour that the names of band, label or array imply, as GDAL names it; null: none. */
     const char *ColorOfNames();
     struct zs_band_window BlockWindow(int column, int row, void *data) const;
-    void AddMetadata();
+    void ReadDescription();
     /* The band's position in the extra dimensions: as items (DIM_time_INDEX=0, DIM_time_VALUE=2024-05-01T00:00:00), and
      * in words. */
     CPLStringList PositionItems(std::string &words);
-    /* Makes sure that m_shown has an item of a domain, with name NULL all of it. False for domains that are GDAL's. */
-    bool ReadMetadata(const char *domain, const char *name);
-    /* Before a domain is changed: whether the store takes it. CE_Failure, with CPLError emitted, where it cannot. */
-    CPLErr WillChangeMetadata(const char *domain, bool &isStored);
+    bool ReadDomain(const char *domain, const char *name) override;
+    CPLErr WillSetDomain(const char *domain, CPLStringList &list, bool &isStored) override;
     /* The mask in the store, when it counts for this band; else null. */
     const ZSMask *StoredMask();
     bool IsMaskedOtherwise();
@@ -131,11 +128,6 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     CPLErr SetColorTable(GDALColorTable *table) override;
     const char *GetDescription() const override;
     void SetDescription(const char *description) override;
-    char **GetMetadataDomainList() override;
-    ZSMetadata GetMetadata(const char *domain = "") override;
-    const char *GetMetadataItem(const char *name, const char *domain = "") override;
-    CPLErr SetMetadata(ZSMetadataArg metadata, const char *domain = "") override;
-    CPLErr SetMetadataItem(const char *name, const char *value, const char *domain = "") override;
     int GetOverviewCount() override;
     GDALRasterBand *GetOverview(int i) override;
     GDALRasterAttributeTable *GetDefaultRAT() override;

@@ -350,12 +350,12 @@ GDALColorInterp ShardedZarrRasterBand::GetColorInterpretation()
 const struct zs_band_properties &ShardedZarrRasterBand::CurrentProperties()
 {
     auto &properties = Properties();
-    if (m_domainsAdded)
+    if ((m_read & DOMAINS) != 0)
     {
         zs_domains_clear(&properties.domains);
         properties.domains = zsDomainsOf(*this);
     }
-    if (m_metadataAdded)
+    if ((m_read & ITEMS) != 0)
     {
         std::string words;
         CPLStringList own = zsItemsNotIn(m_shown.Get(), PositionItems(words).List());
@@ -543,7 +543,7 @@ void ShardedZarrRasterBand::DropIdentity()
 /* Items of an array of a group are the array's: new and changed ones are written to the band, and go before them. */
 void ShardedZarrRasterBand::WarnOfKeptItems()
 {
-    if (!m_metadataAdded || (m_changed & ZS_BAND_METADATA) == 0)
+    if ((m_read & ITEMS) == 0 || (m_changed & ZS_BAND_METADATA) == 0)
         return;
     const CPLStringList &own = Dataset().OwnItems(Source());
     for (int i = 0; i < own.size(); i++)

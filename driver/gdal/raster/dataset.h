@@ -57,7 +57,7 @@ struct ZSBegunLevel
     std::shared_ptr<ShardedZarrDataset> dataset;
 };
 
-class ShardedZarrDataset : public GDALPamDataset
+class ShardedZarrDataset : public ZSWithMetadata<GDALPamDataset>
 {
     friend class ShardedZarrRasterBand;
     friend class ZSCopiedLevels;
@@ -172,11 +172,9 @@ class ShardedZarrDataset : public GDALPamDataset
     /* ---- Metadata: items and domains of the array and the group above it, or of a group's arrays, are read, merged
      * and written here (dataset_items.cpp) ---- */
     static constexpr unsigned ITEMS = 1, NETCDF_ITEMS = 2, STRUCTURE = 4, GEOLOCATION = 8, DOMAINS = 16;
-    unsigned m_itemsRead = 0;              /* of these */
     std::vector<CPLStringList> m_ownItems; /* of each array */
     CPLStringList m_commonItems;
     bool m_areItemsChanged = false, m_areDomainsChanged = false;
-    ZSShownMetadata m_shown;
 
     void SortItems();
     void ReadDefaultDomain();
@@ -191,11 +189,8 @@ class ShardedZarrDataset : public GDALPamDataset
     CPLStringList ItemsToWrite();
     enum zs_status WriteItemsOfArray(struct zs_error *err);
     enum zs_status WriteItemsOfGroup(struct zs_error *err);
-    /* Makes sure that m_shown has an item of a domain, with name NULL all of it. False for domains that are GDAL's. */
-    bool ReadDomain(const char *domain, const char *name);
-    /* Before a domain, which was read, is changed: it is written at the next flush. False where the store does not take
-     * it. */
-    bool MarkDomain(const char *domain);
+    bool ReadDomain(const char *domain, const char *name) override;
+    CPLErr WillSetDomain(const char *domain, CPLStringList &list, bool &isStored) override;
     /* Takes over what AREA_OR_POINT is set to. CE_Failure, with CPLError emitted, for what is neither. */
     CPLErr SetRegistration(const char *value);
     /* Items of an array that its bands show in a group's dataset. The dataset itself shows the items that all arrays
@@ -316,11 +311,6 @@ class ShardedZarrDataset : public GDALPamDataset
     const OGRSpatialReference *GetGCPSpatialRef() const override;
     const GDAL_GCP *GetGCPs() override;
     CPLErr SetGCPs(int count, const GDAL_GCP *list, const OGRSpatialReference *srs) override;
-    char **GetMetadataDomainList() override;
-    ZSMetadata GetMetadata(const char *domain = "") override;
-    const char *GetMetadataItem(const char *name, const char *domain = "") override;
-    CPLErr SetMetadata(ZSMetadataArg metadata, const char *domain = "") override;
-    CPLErr SetMetadataItem(const char *name, const char *value, const char *domain = "") override;
     CPLErr CreateMaskBand(int flags) override;
     char **GetFileList() override;
     CPLErr AdviseRead(int x, int y, int width, int height, int bufWidth, int bufHeight, GDALDataType type,

@@ -188,26 +188,20 @@ void ShardedZarrDataset::ReadStoredDomains()
 
 bool ShardedZarrDataset::ReadDomain(const char *domain, const char *name)
 {
-    const auto once = [this](unsigned part, const auto &read)
-    {
-        if ((m_itemsRead & part) == 0)
-            read();
-        m_itemsRead |= part; // without memory it is read again
-    };
     if (zsIsDefaultDomain(domain))
     {
-        once(ITEMS, [&] { ReadDefaultDomain(); });
+        Once(ITEMS, [&] { ReadDefaultDomain(); });
         if (name == nullptr || STARTS_WITH_CI(name, "NETCDF_DIM_"))
-            once(NETCDF_ITEMS, [&] { m_shown.Show("", NetcdfItems().List(), m_shown.Get()); });
+            Once(NETCDF_ITEMS, [&] { m_shown.Show("", NetcdfItems().List(), m_shown.Get()); });
     }
     else if (EQUAL(domain, "IMAGE_STRUCTURE"))
-        once(STRUCTURE, [&] { ReadStructure(); });
+        Once(STRUCTURE, [&] { ReadStructure(); });
     else if (EQUAL(domain, "GEOLOCATION"))
-        once(GEOLOCATION, [&] {
+        Once(GEOLOCATION, [&] {
             m_shown.Show(domain, Geolocation().List(), GDALMajorObject::GetMetadata(domain));
         });
     else if (zsIsStoredDomain(domain))
-        once(DOMAINS, [&] { ReadStoredDomains(); });
+        Once(DOMAINS, [&] { ReadStoredDomains(); });
     else
         return false;
     return true;
@@ -251,32 +245,6 @@ void ShardedZarrDataset::ReadStructure()
     m_shown.Show("IMAGE_STRUCTURE", md.List(), GDALMajorObject::GetMetadata("IMAGE_STRUCTURE"));
 }
 
-/* ---- What GDAL asks: what is shown of the store and of a side-car file ---- */
-
-char **ShardedZarrDataset::GetMetadataDomainList()
-{
-    return zsGuard([&] {
-        for (const char *domain : {"", "IMAGE_STRUCTURE", "GEOLOCATION", "any that the store has"})
-            ReadDomain(domain, nullptr);
-        return m_shown.Names(GDALPamDataset::GetMetadataDomainList());
-    });
-}
-
-ZSMetadata ShardedZarrDataset::GetMetadata(const char *domain)
-{
-    return zsGuard([&] {
-        return ReadDomain(domain, nullptr) ? m_shown.Get(domain) : GDALPamDataset::GetMetadata(domain);
-    });
-}
-
-const char *ShardedZarrDataset::GetMetadataItem(const char *name, const char *domain)
-{
-    return zsGuard([&] {
-        return name != nullptr && ReadDomain(domain, name) ? m_shown.Item(name, domain)
-                                                           : GDALPamDataset::GetMetadataItem(name, domain);
-    });
-}
-
 CPLErr ShardedZarrDataset::SetRegistration(const char *value)
 {
     const bool isPoint = EQUAL(value, GDALMD_AOP_POINT);
@@ -287,42 +255,23 @@ CPLErr ShardedZarrDataset::SetRegistration(const char *value)
     return CE_None;
 }
 
-CPLErr ShardedZarrDataset::SetMetadata(ZSMetadataArg metadata, const char *domain)
+CPLErr ShardedZarrDataset::WillSetDomain(const char *domain, CPLStringList &list, bool &isStored)
 {
-    return zsGuard([&]() -> CPLErr {
-        const CPLStringList given(CSLDuplicate(const_cast<char **>(metadata))); // it may be what is shown
-        CPLStringList list(given);
-        const bool isShown = ReadDomain(domain, "");
-        const char *registration =
-            zsIsDefaultDomain(domain) ? zsItemValueInAnyCase(list.List(), GDALMD_AREA_OR_POINT) : nullptr;
-        const char *now = m_shown.Item(GDALMD_AREA_OR_POINT);
+    const bool isDefault = zsIsDefaultDomain(domain);
+    if (isDefault)
+    {
+        const char *registration = zsItemValueInAnyCase(list.List(), GDALMD_AREA_OR_POINT);
+        const char *now = m_shown.Item(GDALMD_AREA_OR_POINT), *stated = registrationOf(Georef());
         const bool isNew = registration != nullptr && (now == nullptr || strcmp(now, registration) != 0);
         if (IsUpdate() && isNew && SetRegistration(registration) != CE_None)
             return CE_Failure;
-        // A list without AREA_OR_POINT keeps it, as in GTiff.
-        if (zsIsDefaultDomain(domain) && registration == nullptr && registrationOf(Georef()) != nullptr)
-            zsSetItem(list, GDALMD_AREA_OR_POINT, registrationOf(Georef()));
-        const bool isStored = MarkDomain(domain);
-        if (isShown)
-            m_shown.Set(list.List(), domain);
-        return isStored ? CE_None : GDALPamDataset::SetMetadata(const_cast<char **>(given.List()), domain);
-    });
-}
-
-CPLErr ShardedZarrDataset::SetMetadataItem(const char *name, const char *given, const char *domain)
-{
-    return zsGuard([&]() -> CPLErr {
-        const std::string copy = given != nullptr ? given : ""; // it may be what is shown
-        const char *value = given != nullptr ? copy.c_str() : nullptr;
-        const bool isShown = ReadDomain(domain, "");
-        if (IsUpdate() && zsIsDefaultDomain(domain) && EQUAL(name, GDALMD_AREA_OR_POINT) &&
-            SetRegistration(value != nullptr ? value : GDALMD_AOP_AREA) != CE_None)
-            return CE_Failure;
-        const bool isStored = MarkDomain(domain);
-        if (isShown)
-            m_shown.SetItem(name, value, domain);
-        return isStored ? CE_None : GDALPamDataset::SetMetadataItem(name, value, domain);
-    });
+        if (registration == nullptr && stated != nullptr) // a list without it keeps it, as in GTiff
+            zsSetItem(list, GDALMD_AREA_OR_POINT, stated);
+    }
+    isStored = IsUpdate() && (isDefault || zsIsStoredDomain(domain));
+    m_areItemsChanged = m_areItemsChanged || isStored;
+    m_areDomainsChanged = m_areDomainsChanged || (isStored && !isDefault);
+    return CE_None;
 }
 
 /* ---- Writing ---- */
@@ -334,18 +283,6 @@ static enum zs_status writeItems(const ZSView &view, const struct zs_node *node,
     zs_json *attributes;
     ZS_TRY(zs_hierarchy_edit(view.store->hierarchy, node, &attributes, err));
     return zs_items_write(attributes, const_cast<CPLStringList &>(items).List(), true) ? ZS_OK : zs_fail_memory(err);
-}
-
-bool ShardedZarrDataset::MarkDomain(const char *domain)
-{
-    if (!IsUpdate() || !(zsIsDefaultDomain(domain) || zsIsStoredDomain(domain)))
-        return false;
-    m_areItemsChanged = true;
-    m_areDomainsChanged = m_areDomainsChanged || !zsIsDefaultDomain(domain);
-    // What is beside the store is in what is shown, which becomes the store's.
-    if (GDALMajorObject::GetMetadata(domain) != nullptr)
-        GDALPamDataset::SetMetadata(nullptr, domain);
-    return true;
 }
 
 /* AREA_OR_POINT in the array's own attributes; null where there is none, or where spatial: declares the other value. */

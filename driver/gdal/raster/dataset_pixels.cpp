@@ -108,7 +108,7 @@ CPLErr ShardedZarrDataset::ReplaceArray(const unsigned char *fill, const struct 
     opened->isHealpix = blank.isHealpix;
     opened->healpix = blank.healpix;
     m_view.ReplaceArray(0, opened);
-    m_itemsRead &= ~STRUCTURE;
+    m_read &= ~STRUCTURE;
     return CE_None;
 }
 

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "gdal/compat.h"
+#include "gdal/guard.h"
 
 extern "C"
 {
@@ -75,14 +75,86 @@ class ZSShownMetadata
     {
         return zsItemValueInAnyCase(Get(domain), name);
     }
-    void Set(ZSMetadataArg metadata, const char *domain)
+    void Set(CPLStringList &list, const char *domain)
     {
-        m_lists.SetMetadata(metadata, domain != nullptr ? domain : "");
+        m_lists.SetMetadata(list.List(), domain != nullptr ? domain : "");
     }
-    void SetItem(const char *name, const char *value, const char *domain)
+};
+
+/* A dataset or a band that shows metadata of the store; Base is GDAL's class of one that has a side-car file. */
+template <class Base> class ZSWithMetadata : public Base
+{
+    /* Sets what is shown, and where the store does not take it calls beside(). */
+    template <class Beside> CPLErr Change(CPLStringList &list, const char *domain, const Beside &beside)
     {
-        CPLStringList list(CSLDuplicate(const_cast<char **>(Get(domain))));
-        zsSetItem(list, name, value);
-        Set(list.List(), domain);
+        bool isStored = false;
+        const bool isShown = ReadDomain(domain, "");
+        if (WillSetDomain(domain, list, isStored) != CE_None)
+            return CE_Failure;
+        // What is beside the store is in what is shown, which becomes the store's.
+        if (isStored && GDALMajorObject::GetMetadata(domain) != nullptr)
+            Base::SetMetadata(nullptr, domain);
+        if (isShown)
+            m_shown.Set(list, domain);
+        return isStored ? CE_None : beside();
+    }
+
+  protected:
+    unsigned m_read = 0; /* parts that were read, as bits */
+    ZSShownMetadata m_shown;
+
+    /* Makes sure that m_shown has an item of a domain, with name NULL all of it. False for domains that are GDAL's. */
+    virtual bool ReadDomain(const char *domain, const char *name) = 0;
+    /* Before a domain, which was read, becomes this list, which may be changed: isStored where it is written at the
+     * next flush. CE_Failure, with CPLError emitted, where it cannot be. */
+    virtual CPLErr WillSetDomain(const char *domain, CPLStringList &list, bool &isStored) = 0;
+
+    /* Calls read() once for each part, a bit; again where there was no memory. */
+    template <class Read> void Once(unsigned part, const Read &read)
+    {
+        if ((m_read & part) == 0)
+            read();
+        m_read |= part;
+    }
+
+  public:
+    char **GetMetadataDomainList() override
+    {
+        return zsGuard([&] {
+            for (const char *domain : {"", "IMAGE_STRUCTURE", "GEOLOCATION", "any that the store has"})
+                ReadDomain(domain, nullptr);
+            return m_shown.Names(Base::GetMetadataDomainList());
+        });
+    }
+    ZSMetadata GetMetadata(const char *domain = "") override
+    {
+        return zsGuard([&] { return ReadDomain(domain, nullptr) ? m_shown.Get(domain) : Base::GetMetadata(domain); });
+    }
+    const char *GetMetadataItem(const char *name, const char *domain = "") override
+    {
+        return zsGuard([&] {
+            return name != nullptr && ReadDomain(domain, name) ? m_shown.Item(name, domain)
+                                                               : Base::GetMetadataItem(name, domain);
+        });
+    }
+    CPLErr SetMetadata(ZSMetadataArg metadata, const char *domain = "") override
+    {
+        return zsGuard([&] {
+            const CPLStringList given(CSLDuplicate(const_cast<char **>(metadata))); // it may be what is shown
+            CPLStringList list(given);
+            return Change(list, domain,
+                          [&] { return Base::SetMetadata(const_cast<char **>(given.List()), domain); });
+        });
+    }
+    CPLErr SetMetadataItem(const char *name, const char *given, const char *domain = "") override
+    {
+        return zsGuard([&] {
+            const std::string copy = given != nullptr ? given : ""; // it may be what is shown
+            const char *value = given != nullptr ? copy.c_str() : nullptr;
+            static_cast<void>(ReadDomain(domain, ""));
+            CPLStringList list(CSLDuplicate(const_cast<char **>(m_shown.Get(domain))));
+            zsSetItem(list, name, value);
+            return Change(list, domain, [&] { return Base::SetMetadataItem(name, value, domain); });
+        });
     }
 };
