@@ -234,3 +234,42 @@ std::shared_ptr<ZSArray> ZSArray::Open(const ZSStore &store, const struct zs_nod
         *isKind = status == ZS_UNSUPPORTED || status == ZS_INVALID;
     return status == ZS_OK ? opened : nullptr;
 }
+
+/* ---- Properties ---- */
+
+static void check(bool ok)
+{
+    if (!ok)
+        throw std::bad_alloc();
+}
+
+ZSProperties::ZSProperties(const ZSProperties &other) : zs_band_properties{}
+{
+    check(zs_band_properties_copy(&other, this, nullptr) == ZS_OK);
+}
+
+void ZSProperties::SetText(const char *name, const char *text)
+{
+    check(zs_band_set_text(this, name, text != nullptr ? zsUtf8(text).c_str() : nullptr));
+}
+
+void ZSProperties::SetNumber(const char *name, double value)
+{
+    check(zs_json_set_double(zs_band_members(this), name, value));
+}
+
+void ZSProperties::SetNames(const char *name, CSLConstList names)
+{
+    SetText(name, nullptr);
+    if (names == nullptr || *names == nullptr)
+        return;
+    zs_json_remove(members, name);
+    check(zs_add_names(members, name, zsUtf8List(names).List()));
+}
+
+void ZSProperties::SetItems(CSLConstList items)
+{
+    char **copy;
+    check(zs_names_copy(zsUtf8List(items).List(), &copy));
+    zs_names_free(std::exchange(metadata, copy));
+}

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compat.h"
@@ -190,12 +191,29 @@ struct ZSArray
                                          struct zs_error *err, bool *isKind = nullptr);
 };
 
-struct ZSPropertiesDeleter
+/* Properties of a band or an array, owned. What sets them throws without memory; texts become UTF-8. */
+struct ZSProperties : zs_band_properties
 {
-    void operator()(struct zs_band_properties *properties) const
+    ZSProperties() : zs_band_properties{}
     {
-        zs_band_properties_clear(properties);
-        delete properties;
     }
+    ZSProperties(const ZSProperties &other);
+    ZSProperties(ZSProperties &&other) noexcept : zs_band_properties(other)
+    {
+        static_cast<zs_band_properties &>(other) = {};
+    }
+    ZSProperties &operator=(ZSProperties other)
+    {
+        std::swap<zs_band_properties>(*this, other);
+        return *this;
+    }
+    ~ZSProperties()
+    {
+        zs_band_properties_clear(this);
+    }
+    /* Members: null, "" and an empty list are none. */
+    void SetText(const char *name, const char *text);
+    void SetNumber(const char *name, double value);
+    void SetNames(const char *name, CSLConstList names);
+    void SetItems(CSLConstList items);
 };
-using ZSOwnedProperties = std::unique_ptr<struct zs_band_properties, ZSPropertiesDeleter>;

@@ -41,9 +41,9 @@ static bool is_shown_elsewhere(const struct zs_node *node, const char *name,
     return strcmp(name, ZS_ARRAY_DIMENSIONS) == 0 || strcmp(name, ZS_NO_NODATA_ATTRIBUTE) == 0 ||
            (is_unsigned && strcmp(name, ZS_UNSIGNED_ATTRIBUTE) == 0) ||
            (strcmp(name, "_FillValue") == 0 && properties->has_nodata) ||
-           (strcmp(name, "scale_factor") == 0 && properties->has_scale) ||
-           (strcmp(name, "add_offset") == 0 && properties->has_offset) ||
-           (strcmp(name, "units") == 0 && properties->unit != NULL) ||
+           (strcmp(name, "scale_factor") == 0 && zs_band_member(properties, "scale") != NULL) ||
+           (strcmp(name, "add_offset") == 0 && zs_band_member(properties, "offset") != NULL) ||
+           (strcmp(name, "units") == 0 && zs_band_text(properties, "unit") != NULL) ||
            (has_srs && (strcmp(name, "grid_mapping") == 0 || strcmp(name, "_CRS") == 0 ||
                         (strcmp(name, "coordinates") == 0 && is_mapping_alone(node->attributes))));
 }
@@ -266,7 +266,8 @@ enum zs_status zs_properties_write(struct zs_hierarchy *hierarchy, const struct 
         ZS_TRY(zs_write_nodata(attributes, &array->array->dtype, properties->has_nodata ? properties->nodata : NULL,
                                properties->nodata_is_implied, err));
     /* A copy has its attributes before its unit: another one that is called `unit` stays. */
-    if (which == ZS_BAND_UNIT && properties->unit != NULL)
-        return zs_json_set_string(attributes, "units", properties->unit) ? ZS_OK : zs_fail_memory(err);
+    const char *unit = zs_band_text(properties, "unit");
+    if (which == ZS_BAND_UNIT && unit != NULL)
+        return zs_json_set_string(attributes, "units", unit) ? ZS_OK : zs_fail_memory(err);
     return zs_write_band_properties(attributes, properties, which, err);
 }

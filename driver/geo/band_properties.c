@@ -60,82 +60,42 @@ const char *zs_colour_of_name(const char *name)
     return NULL;
 }
 
-static bool colour_entry(const zs_json *list, struct zs_colour_entry *entry)
+bool zs_colour_read(const zs_json *entry, short colour[4])
 {
     double c[4] = {0, 0, 0, 255};
-    if (!zs_json_doubles(list, c, 4) && !zs_json_doubles(list, c, 3))
-        return false;
-    for (int i = 0; i < 4; i++)
-        if (!(c[i] >= -32768 && c[i] <= 32767)) /* NaN as well */
-            return false;
-    *entry = (struct zs_colour_entry){(short)c[0], (short)c[1], (short)c[2], (short)c[3]};
-    return true;
-}
-
-static bool colours_of(const zs_json *list, struct zs_colour_entry **table, size_t *count)
-{
-    const size_t n = zs_json_is_array(list) ? zs_json_size(list) : 0;
-    *table = NULL;
-    *count = 0;
-    if (n == 0 || n > ZS_MAX_COLOURS)
-        return true;
-    struct zs_colour_entry *t = zs_calloc(n, sizeof *t);
-    if (t == NULL)
-        return false;
-    size_t i = 0;
-    for (const zs_json *e = zs_json_first(list); e != NULL; e = zs_json_next(e), i++)
-        if (!colour_entry(e, &t[i])) { /* half a table would paint the rest black */
-            free(t);
-            return true;
-        }
-    *table = t;
-    *count = n;
-    return true;
-}
-
-static bool add_colours(zs_json *object, const char *name, const struct zs_colour_entry *table, size_t count)
-{
-    if (count == 0 || count > ZS_MAX_COLOURS)
-        return true;
-    zs_json *list = zs_json_add_array(object, name);
-    bool ok = list != NULL;
-    for (size_t i = 0; i < count && ok; i++) {
-        zs_json *e = zs_json_add_array(list, NULL);
-        zs_json_add_int64(e, NULL, table[i].r);
-        zs_json_add_int64(e, NULL, table[i].g);
-        zs_json_add_int64(e, NULL, table[i].b);
-        ok = zs_json_add_int64(e, NULL, table[i].a) != NULL;
+    bool ok = zs_json_doubles(entry, c, 4) || zs_json_doubles(entry, c, 3);
+    for (int i = 0; i < 4 && ok; i++) {
+        ok = c[i] >= -32768 && c[i] <= 32767; /* not NaN */
+        colour[i] = ok ? (short)c[i] : 0;
     }
+    return ok;
+}
+
+/* All entries: half a table would paint the rest black. */
+static bool is_colour_table(const zs_json *list)
+{
+    short colour[4];
+    bool ok = zs_json_is_array(list) && zs_json_size(list) > 0 && zs_json_size(list) <= ZS_MAX_COLOURS;
+    for (const zs_json *e = zs_json_first(list); e != NULL && ok; e = zs_json_next(e))
+        ok = zs_colour_read(e, colour);
     return ok;
 }
 
 /* ---- Categories ---- */
 
-/* The names of a list, by index; NULL where it is none. */
-static bool names_of(const zs_json *list, char ***categories)
+static bool is_names(const zs_json *list)
 {
-    struct zs_names names = {0};
-    enum zs_status status = ZS_OK;
-    const bool is_one = zs_json_is_array(list) && zs_json_size(list) <= MAX_CATEGORIES;
-    for (const zs_json *c = is_one ? zs_json_first(list) : NULL; c != NULL && status == ZS_OK; c = zs_json_next(c)) {
-        const char *text = "";
-        zs_json_string(c, &text);
-        status = zs_names_add(&names, zs_strdup(text), NULL);
-    }
-    if (status != ZS_OK)
-        zs_names_free(names.list);
-    *categories = status == ZS_OK ? names.list : NULL;
-    return status == ZS_OK;
+    return zs_json_is_array(list) && zs_json_size(list) > 0 && zs_json_size(list) <= MAX_CATEGORIES;
 }
 
-/* That list, or CF's flags where their values are small numbers. Freed with zs_names_free(), also on failure. */
-static bool categories_read(const zs_json *attributes, char ***categories)
+/* As a list by value: that of GDAL, or CF's flags where their values are small numbers. */
+static bool categories_read(const zs_json *attributes, zs_json *members)
 {
+    const zs_json *own = zs_json_get(attributes, "gdal:categories");
     struct zs_flags flags;
     size_t count = 0;
-    bool ok = names_of(zs_json_get(attributes, "gdal:categories"), categories);
-    if (!ok || *categories != NULL)
-        return ok;
+    if (is_names(own))
+        return zs_json_add(members, "categories", zs_json_copy(own)) != NULL;
     if (zs_flags_read(attributes, &flags, NULL) != ZS_OK)
         return false;
     bool is_small = flags.has_values;
@@ -144,43 +104,43 @@ static bool categories_read(const zs_json *attributes, char ***categories)
         is_small = is_small && value >= 0 && value < MAX_CATEGORIES;
         count = is_small && (size_t)value >= count ? (size_t)value + 1 : count;
     }
-    if (is_small && count > 0)
-        ok = (*categories = zs_calloc(count + 1, sizeof **categories)) != NULL;
-    for (size_t v = 0; v < count && *categories != NULL && ok; v++) /* no hole, which would end the list */
-        ok = ((*categories)[v] = zs_strdup("")) != NULL;
-    for (size_t i = 0; i < flags.count && *categories != NULL && ok; i++) { /* the later of two holds */
-        char **name = &(*categories)[flags.list[i].value], *former = *name;
-        *name = flags.list[i].name;
-        flags.list[i].name = former;
-    }
+    const bool is_any = is_small && count > 0;
+    const char **names = is_any ? zs_calloc(count, sizeof *names) : NULL;
+    for (size_t i = 0; i < flags.count && names != NULL; i++)
+        names[flags.list[i].value] = flags.list[i].name; /* the later of two holds */
+    zs_json *list = names != NULL ? zs_json_add_array(members, "categories") : NULL;
+    bool ok = !is_any || list != NULL;
+    for (size_t v = 0; v < count && ok && list != NULL; v++)
+        ok = zs_json_add_string(list, NULL, names[v] != NULL ? names[v] : "") != NULL;
+    free(names);
     zs_flags_clear(&flags);
     return ok;
 }
 
 /* Whether CF's flags can hold the names: they are words without spaces, and the last value has one. */
-static bool are_words(char *const *names)
+static bool are_words(const zs_json *names)
 {
-    const char *last = "";
-    for (; *names != NULL; names++) {
-        if (strpbrk(*names, " \t\r\n") != NULL)
+    const char *text = "";
+    for (const zs_json *e = zs_json_first(names); e != NULL; e = zs_json_next(e))
+        if (!zs_json_string(e, &text) || strpbrk(text, " \t\r\n") != NULL)
             return false;
-        last = *names;
-    }
-    return last[0] != '\0';
+    return text[0] != '\0';
 }
 
-static bool categories_write(zs_json *attributes, char *const *categories)
+static bool categories_write(zs_json *attributes, const zs_json *names)
 {
-    if (!are_words(categories))
-        return zs_add_names(attributes, "gdal:categories", categories);
+    if (!are_words(names))
+        return zs_json_add(attributes, "gdal:categories", zs_json_copy(names)) != NULL;
     zs_json *values = zs_json_add_array(attributes, "flag_values");
     struct zs_buffer words = {0};
     bool ok = values != NULL;
-    for (size_t i = 0; ok && categories[i] != NULL; i++)
-        if (categories[i][0] != '\0')
-            ok = zs_json_add_uint64(values, NULL, i) != NULL &&
+    uint64_t value = 0;
+    const char *text = "";
+    for (const zs_json *e = zs_json_first(names); e != NULL && ok; e = zs_json_next(e), value++)
+        if (zs_json_string(e, &text) && text[0] != '\0')
+            ok = zs_json_add_uint64(values, NULL, value) != NULL &&
                  (words.size == 0 || zs_buffer_append(&words, " ", 1, NULL) == ZS_OK) &&
-                 zs_buffer_append(&words, categories[i], strlen(categories[i]), NULL) == ZS_OK;
+                 zs_buffer_append(&words, text, strlen(text), NULL) == ZS_OK;
     ok = ok && zs_buffer_append(&words, "", 1, NULL) == ZS_OK &&
          zs_json_set_string(attributes, "flag_meanings", (const char *)words.data);
     zs_buffer_free(&words);
@@ -332,105 +292,103 @@ enum zs_status zs_write_nodata(zs_json *attributes, const struct zs_dtype *dtype
 
 /* ---- An entry of gdal:bands ---- */
 
-const struct zs_band_member zs_band_members[] = {
-    {ZS_BAND_DESCRIPTION, "description", {"long_name"}},
-    {ZS_BAND_UNIT, "unit", {"units", "unit"}},
-    {ZS_BAND_SCALE, "scale", {"scale_factor"}},
-    {ZS_BAND_OFFSET, "offset", {"add_offset"}},
-    {ZS_BAND_NODATA, "nodata", {NULL}},
-    {ZS_BAND_CATEGORIES, "categories", {NULL}},
+static bool is_text(const zs_json *member)
+{
+    const char *text;
+    return zs_json_string(member, &text) && text[0] != '\0';
+}
+
+static bool is_number(const zs_json *member)
+{
+    double number;
+    return zs_json_double(member, &number) && isfinite(number);
+}
+
+const struct zs_band_member zs_band_table[] = {
+    {ZS_BAND_DESCRIPTION, "description", is_text, {"long_name"}},
+    {ZS_BAND_UNIT, "unit", is_text, {"units", "unit"}},
+    {ZS_BAND_SCALE, "scale", is_number, {"scale_factor"}},
+    {ZS_BAND_OFFSET, "offset", is_number, {"add_offset"}},
+    {ZS_BAND_NODATA, "nodata", NULL, {NULL}},
+    {ZS_BAND_CATEGORIES, "categories", is_names, {NULL}},
     {ZS_BAND_COLOUR,
      "color_interpretation",
+     is_text,
      {"COLOR_INTERPRETATION", "color_interpretation", "colour_interpretation"}},
-    {ZS_BAND_COLOUR_TABLE, "color_table", {"gdal:color_table"}},
-    {0, NULL, {NULL}},
+    {ZS_BAND_COLOUR_TABLE, "color_table", is_colour_table, {"gdal:color_table"}},
+    {ZS_BAND_METADATA, "metadata_domains", zs_json_is_object, {ZS_DOMAINS_ATTRIBUTE}},
+    {0, NULL, NULL, {NULL}},
 };
 
-static bool has_text(const char *text)
+const zs_json *zs_band_member(const struct zs_band_properties *band, const char *name)
 {
-    return text != NULL && text[0] != '\0';
+    const bool is_own = strcmp(name, "description") == 0 || strcmp(name, "metadata_domains") == 0;
+    const zs_json *member = zs_json_get(band->members, name);
+    if (member == NULL && !is_own)
+        member = zs_json_get(band->common, name);
+    return zs_json_typeof(member) != ZS_JSON_NULL ? member : NULL;
 }
 
-static bool copy_text(const char *text, char **copy)
+const char *zs_band_text(const struct zs_band_properties *band, const char *name)
 {
-    *copy = text != NULL ? zs_strdup(text) : NULL;
-    return text == NULL || *copy != NULL;
+    const char *text = NULL;
+    zs_json_string(zs_band_member(band, name), &text);
+    return text;
 }
 
-/* Each of these replaces what is there by a member, if there is one: by nothing where that is null or odd. */
-bool zs_band_text_take(const zs_json *member, char **text)
+zs_json *zs_band_members(struct zs_band_properties *band)
 {
-    const char *found = NULL;
-    if (member == NULL)
+    if (band->members == NULL)
+        band->members = zs_json_new_object();
+    return band->members;
+}
+
+bool zs_band_set_text(struct zs_band_properties *band, const char *name, const char *text)
+{
+    zs_json *members = zs_band_members(band);
+    if (text != NULL && text[0] != '\0')
+        return zs_json_set_string(members, name, text);
+    zs_json_remove(members, name);
+    return zs_json_add_null(members, name) != NULL;
+}
+
+static bool take_member(const struct zs_band_member *row, const zs_json *member, const struct zs_dtype *dtype,
+                        struct zs_band_properties *band)
+{
+    double number;
+    if (row->property == ZS_BAND_NODATA && dtype != NULL) {
+        band->has_nodata = zs_json_typeof(member) != ZS_JSON_NULL && missing_value_read(dtype, member, band->nodata);
+        band->nodata_is_implied = false;
+    }
+    if (row->property == ZS_BAND_NODATA)
         return true;
-    free(*text);
-    zs_json_string(member, &found);
-    return copy_text(has_text(found) ? found : NULL, text);
-}
-
-static void take_number(const zs_json *member, bool *has, double *value, double otherwise)
-{
-    if (member == NULL)
-        return;
-    *has = zs_json_double(member, value) && isfinite(*value);
-    *value = *has ? *value : otherwise;
-}
-
-static void take_nodata(const zs_json *member, const struct zs_dtype *dtype, struct zs_band_properties *band)
-{
-    if (member == NULL || dtype == NULL)
-        return;
-    band->has_nodata = zs_json_typeof(member) != ZS_JSON_NULL && missing_value_read(dtype, member, band->nodata);
-    band->nodata_is_implied = false;
+    if (!row->is_valid(member))
+        return zs_band_set_text(band, row->member, NULL);
+    if (zs_json_double(member, &number)) /* in one spelling, to be compared */
+        return zs_json_set_double(zs_band_members(band), row->member, number);
+    return zs_json_set(zs_band_members(band), row->member, zs_json_copy(member)) != NULL;
 }
 
 bool zs_band_entry_take(const zs_json *entry, const struct zs_dtype *dtype, struct zs_band_properties *band)
 {
-    const zs_json *categories = zs_json_get(entry, "categories"), *colours = zs_json_get(entry, "color_table");
-    take_number(zs_json_get(entry, "scale"), &band->has_scale, &band->scale, 1);
-    take_number(zs_json_get(entry, "offset"), &band->has_offset, &band->offset, 0);
-    take_nodata(zs_json_get(entry, "nodata"), dtype, band);
-    bool ok = zs_band_text_take(zs_json_get(entry, "description"), &band->description);
-    ok = zs_band_text_take(zs_json_get(entry, "unit"), &band->unit) && ok;
-    ok = zs_band_text_take(zs_json_get(entry, "color_interpretation"), &band->colour_name) && ok;
-    if (categories != NULL) {
-        zs_names_free(band->categories);
-        ok = names_of(categories, &band->categories) && ok;
+    bool ok = true;
+    for (const struct zs_band_member *row = zs_band_table; row->property != 0 && ok; row++) {
+        const zs_json *member = zs_json_get(entry, row->member);
+        ok = member == NULL || take_member(row, member, dtype, band);
     }
-    if (colours != NULL) {
-        free(band->colour_table);
-        ok = colours_of(colours, &band->colour_table, &band->colour_count) && ok;
-    }
-    return ok;
-}
-
-static bool add_text(zs_json *entry, const char *name, const char *text)
-{
-    return !has_text(text) || zs_json_add_string(entry, name, text) != NULL;
-}
-
-bool zs_add_names(zs_json *parent, const char *name, char *const *names)
-{
-    zs_json *list = names != NULL ? zs_json_add_array(parent, name) : NULL;
-    bool ok = names == NULL || list != NULL;
-    for (; ok && names != NULL && *names != NULL; names++)
-        ok = zs_json_add_string(list, NULL, *names) != NULL;
     return ok;
 }
 
 zs_json *zs_band_entry_make(const struct zs_band_properties *band, const struct zs_dtype *dtype)
 {
     zs_json *e = zs_json_new_object();
-    bool ok = e != NULL && add_text(e, "description", band->description) && add_text(e, "unit", band->unit) &&
-              add_text(e, "color_interpretation", band->colour_name) &&
-              zs_add_names(e, "categories", band->categories) &&
-              add_colours(e, "color_table", band->colour_table, band->colour_count);
-    if (band->has_scale)
-        ok = ok && zs_json_add_double(e, "scale", band->scale) != NULL;
-    if (band->has_offset)
-        ok = ok && zs_json_add_double(e, "offset", band->offset) != NULL;
-    if (band->has_nodata && dtype != NULL)
-        ok = ok && zs_fill_value_add(e, "nodata", dtype, band->nodata) != NULL;
+    bool ok = e != NULL;
+    for (const struct zs_band_member *row = zs_band_table; row->property != 0 && ok; row++) {
+        const zs_json *member = zs_band_member(band, row->member);
+        ok = member == NULL || zs_json_add(e, row->member, zs_json_copy(member)) != NULL;
+    }
+    if (ok && band->has_nodata && dtype != NULL)
+        ok = zs_fill_value_add(e, "nodata", dtype, band->nodata) != NULL;
     if (!ok) {
         zs_json_free(e);
         return NULL;
@@ -441,34 +399,19 @@ zs_json *zs_band_entry_make(const struct zs_band_properties *band, const struct 
 enum zs_status zs_band_properties_copy(const struct zs_band_properties *properties, struct zs_band_properties *copy,
                                        struct zs_error *err)
 {
-    const size_t colours = properties->colour_count;
-    struct zs_band_properties c = *properties;
-    bool ok = zs_domains_copy(&properties->domains, &c.domains);
-    ok = zs_names_copy((const char *const *)properties->metadata, &c.metadata) && ok;
-    ok = zs_names_copy((const char *const *)properties->categories, &c.categories) && ok;
-    ok = copy_text(properties->unit, &c.unit) && ok;
-    ok = copy_text(properties->description, &c.description) && ok;
-    ok = copy_text(properties->colour_name, &c.colour_name) && ok;
-    c.colour_table = colours > 0 ? zs_calloc(colours, sizeof *c.colour_table) : NULL;
-    if (c.colour_table != NULL)
-        memcpy(c.colour_table, properties->colour_table, colours * sizeof *c.colour_table);
-    if (!ok || (colours > 0 && c.colour_table == NULL)) {
-        zs_band_properties_clear(&c);
-        return zs_fail_memory(err);
-    }
-    *copy = c;
-    return ZS_OK;
+    *copy = *properties;
+    copy->common = NULL;
+    copy->members = zs_band_entry_make(properties, NULL);
+    if (zs_names_copy((const char *const *)properties->metadata, &copy->metadata) && copy->members != NULL)
+        return ZS_OK;
+    zs_band_properties_clear(copy);
+    return zs_fail_memory(err);
 }
 
 void zs_band_properties_clear(struct zs_band_properties *properties)
 {
-    free(properties->unit);
-    free(properties->description);
-    free(properties->colour_name);
-    free(properties->colour_table);
-    zs_names_free(properties->categories);
+    zs_json_free(properties->members);
     zs_names_free(properties->metadata);
-    zs_domains_clear(&properties->domains);
     memset(properties, 0, sizeof *properties);
 }
 
@@ -487,24 +430,24 @@ static bool read_number(const zs_json *attributes, const char *name, double *out
 
 static const char *text_attribute(const zs_json *attributes, const char *name)
 {
-    const char *text = zs_json_text(attributes, name, NULL);
-    return has_text(text) ? text : NULL;
+    const zs_json *attribute = zs_json_get(attributes, name);
+    return is_text(attribute) ? zs_json_text(attributes, name, NULL) : NULL;
 }
 
 /* GDAL's name for the colour of a band: an attribute that holds one, else it follows from other names. */
-static bool read_colour(const zs_json *attributes, struct zs_band_properties *band)
+static const char *colour_attribute(const zs_json *attributes)
 {
     static const char *const names[] = {"color_interpretation", "colour_interpretation", "COLOR_INTERPRETATION",
                                         "common_name", "eo:common_name"};
     const size_t gdal_names = 3; /* the first of them hold any name of GDAL's */
-    bool ok = true;
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && ok && band->colour_name == NULL; i++) {
+    const char *found = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && found == NULL; i++) {
         const char *text = text_attribute(attributes, names[i]);
-        const char *colour = zs_colour_of_name(text);
-        if (colour != NULL || i < gdal_names)
-            ok = copy_text(colour != NULL ? colour : text, &band->colour_name);
+        found = zs_colour_of_name(text);
+        if (found == NULL && i < gdal_names)
+            found = text;
     }
-    return ok;
+    return found;
 }
 
 const char *zs_unit_attribute(const zs_json *attributes)
@@ -515,43 +458,56 @@ const char *zs_unit_attribute(const zs_json *attributes)
     return unit != NULL ? unit : text_attribute(zs_json_get(attributes, EOPF_ATTRIBUTES), "units");
 }
 
+static bool read_members(const zs_json *a, struct zs_band_properties *p)
+{
+    const zs_json *colours = zs_json_get(a, "gdal:color_table"), *domains = zs_json_get(a, ZS_DOMAINS_ATTRIBUTE);
+    zs_json *m = zs_band_members(p);
+    double number;
+    bool ok = m != NULL && zs_band_set_text(p, "description", text_attribute(a, "long_name")) &&
+              zs_band_set_text(p, "unit", zs_unit_attribute(a)) &&
+              zs_band_set_text(p, "color_interpretation", colour_attribute(a)) && categories_read(a, m);
+    if (ok && read_number(a, "scale_factor", &number))
+        ok = zs_json_add_double(m, "scale", number) != NULL;
+    if (ok && read_number(a, "add_offset", &number))
+        ok = zs_json_add_double(m, "offset", number) != NULL;
+    if (ok && is_colour_table(colours))
+        ok = zs_json_add(m, "color_table", zs_json_copy(colours)) != NULL;
+    if (ok && zs_json_is_object(domains))
+        ok = zs_json_add(m, "metadata_domains", zs_json_copy(domains)) != NULL;
+    return ok;
+}
+
 enum zs_status zs_band_properties_read(const struct zs_node *node, struct zs_band_properties *properties,
                                        struct zs_error *err)
 {
-    const zs_json *a = node->attributes;
-    struct zs_band_properties p = {.scale = 1};
+    struct zs_band_properties p = {.has_nodata = false};
     memset(properties, 0, sizeof *properties);
     if (node->array != NULL)
         nodata_read(node, &p);
-    p.has_scale = read_number(a, "scale_factor", &p.scale);
-    p.has_offset = read_number(a, "add_offset", &p.offset);
-    bool ok = copy_text(text_attribute(a, "long_name"), &p.description);
-    ok = ok && read_colour(a, &p);
-    ok = ok && colours_of(zs_json_get(a, "gdal:color_table"), &p.colour_table, &p.colour_count);
-    ok = ok && copy_text(zs_unit_attribute(a), &p.unit);
-    ok = ok && categories_read(a, &p.categories);
-    ok = ok && zs_domains_read(zs_json_get(a, ZS_DOMAINS_ATTRIBUTE), &p.domains);
-    enum zs_status status = ok ? zs_items_read(node, p.categories == NULL, &p.metadata, err) : zs_fail_memory(err);
-    if (status != ZS_OK) {
+    enum zs_status status = read_members(node->attributes, &p) ? ZS_OK : zs_fail_memory(err);
+    if (status == ZS_OK)
+        status = zs_items_read(node, zs_band_member(&p, "categories") == NULL, &p.metadata, err);
+    if (status == ZS_OK)
+        *properties = p;
+    else
         zs_band_properties_clear(&p);
-        return status;
-    }
-    *properties = p;
-    return ZS_OK;
+    return status;
 }
 
-static bool write_categories(zs_json *attributes, char *const *categories)
+static bool write_categories(zs_json *attributes, const zs_json *categories)
 {
     static const char *const flags[] = {"flag_values", "flag_meanings", "flag_masks", "gdal:categories"};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
         zs_json_remove(attributes, flags[i]);
-    return categories == NULL || *categories == NULL || categories_write(attributes, categories);
+    return categories == NULL || categories_write(attributes, categories);
 }
 
 /* One property that is the same for all bands: the first name gets the member of an entry; an attribute of another name
  * goes. So does what EOPF has of a property that is not set: it would show. */
 static bool write_property(zs_json *attributes, const struct zs_band_member *row, const zs_json *member)
 {
+    if (row->property == ZS_BAND_CATEGORIES)
+        return write_categories(attributes, member);
     for (const char *const *name = row->attributes; *name != NULL; name++)
         zs_json_remove(attributes, *name);
     if (member != NULL && row->attributes[0] != NULL)
@@ -564,17 +520,11 @@ static bool write_property(zs_json *attributes, const struct zs_band_member *row
 enum zs_status zs_write_band_properties(zs_json *attributes, const struct zs_band_properties *properties,
                                         unsigned which, struct zs_error *err)
 {
-    zs_json *entry = zs_band_entry_make(properties, NULL);
-    bool ok = entry != NULL;
-    for (const struct zs_band_member *row = zs_band_members; row->property != 0 && ok; row++)
+    bool ok = true;
+    for (const struct zs_band_member *row = zs_band_table; row->property != 0 && ok; row++)
         if ((which & row->property) != 0)
-            ok = write_property(attributes, row, zs_json_get(entry, row->member));
-    zs_json_free(entry);
-    if (ok && (which & ZS_BAND_CATEGORIES) != 0)
-        ok = write_categories(attributes, properties->categories);
+            ok = write_property(attributes, row, zs_band_member(properties, row->member));
     if (ok && (which & ZS_BAND_METADATA) != 0)
-        ok = zs_items_write(attributes, properties->metadata, false) &&
-             (properties->domains.count == 0 ||
-              zs_domains_write(attributes, ZS_DOMAINS_ATTRIBUTE, &properties->domains));
+        ok = zs_items_write(attributes, properties->metadata, false);
     return ok ? ZS_OK : zs_fail_memory(err);
 }

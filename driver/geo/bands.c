@@ -8,8 +8,6 @@
 #include "geo/georef.h"
 #include "geo/healpix.h"
 
-#define DOMAINS_MEMBER "metadata_domains"
-
 /* ---- Reading ---- */
 
 /* Attribute `name` where it is a list of these bands; NULL when it is of others. It may be shorter than the bands: a
@@ -61,18 +59,15 @@ static enum zs_status read_band(const struct zs_node *node, const struct zs_band
                                 const zs_json *name, const zs_json *entry, struct zs_band_properties *result,
                                 struct zs_error *err)
 {
-    struct zs_band_properties common = *base, m;
-    common.metadata = NULL;
-    common.domains = (struct zs_domains){0};
-    if (!is_only)
-        common.description = NULL;
-    ZS_TRY(zs_band_properties_copy(&common, &m, err));
-    const bool is_named = zs_json_typeof(name) == ZS_JSON_STRING;
-    const bool ok =
-        (!is_named || zs_band_text_take(name, &m.description)) &&
-        zs_band_entry_take(entry, node->array != NULL ? &node->array->dtype : NULL, &m) &&
-        zs_items_of(zs_json_get(entry, "metadata"), &m.metadata, NULL) == ZS_OK &&
-        zs_domains_read(zs_json_get(entry, DOMAINS_MEMBER), &m.domains);
+    struct zs_band_properties m = *base;
+    const char *description = is_only ? zs_band_text(base, "description") : NULL;
+    m.members = NULL;
+    m.common = base->members;
+    m.metadata = NULL;
+    zs_json_string(name, &description);
+    const bool ok = (description == NULL || zs_band_set_text(&m, "description", description)) &&
+                    zs_band_entry_take(entry, node->array != NULL ? &node->array->dtype : NULL, &m) &&
+                    zs_items_of(zs_json_get(entry, "metadata"), &m.metadata, NULL) == ZS_OK;
     if (!ok) {
         zs_band_properties_clear(&m);
         return zs_fail_memory(err);
@@ -113,7 +108,7 @@ struct change {
 static bool change_entry(zs_json *entry, const struct change *change, const zs_json *wanted)
 {
     bool ok = true;
-    for (const struct zs_band_member *row = zs_band_members; row->property != 0 && ok; row++) {
+    for (const struct zs_band_member *row = zs_band_table; row->property != 0 && ok; row++) {
         const zs_json *own = zs_json_get(wanted, row->member);
         if ((change->which & row->property) == 0)
             continue;
@@ -151,8 +146,7 @@ static enum zs_status write_entries(zs_json *attributes, const zs_json *old, con
                                               : zs_json_add_object(list, NULL);
         ok = e != NULL && change_entry(e, change, own);
         if (ok && (change->which & ZS_BAND_METADATA) != 0)
-            ok = zs_items_set(e, "metadata", bands[i].metadata) &&
-                 zs_domains_write(e, DOMAINS_MEMBER, &bands[i].domains);
+            ok = zs_items_set(e, "metadata", bands[i].metadata);
         any = any || zs_json_size(e) > 0;
         entry = zs_json_next(entry);
         own = zs_json_next(own);
@@ -178,18 +172,18 @@ static bool write_descriptions(zs_json *attributes, const struct zs_band_propert
     const bool is_of_whole = count > 1 && zs_json_typeof(old) == ZS_JSON_STRING;
     *is_common = !is_of_whole;
     for (size_t i = 0; i < count && *is_common; i++)
-        *is_common = bands[i].description != NULL && bands[i].description[0] != '\0';
+        *is_common = zs_band_text(&bands[i], "description") != NULL;
     if (is_of_whole)
         return true;
     zs_json_remove(attributes, "long_name");
     if (!*is_common)
         return true;
     if (count == 1)
-        return zs_json_add_string(attributes, "long_name", bands[0].description) != NULL;
+        return zs_json_add_string(attributes, "long_name", zs_band_text(&bands[0], "description")) != NULL;
     zs_json *list = zs_json_add_array(attributes, "long_name");
     bool ok = list != NULL;
     for (size_t i = 0; i < count && ok; i++)
-        ok = zs_json_add_string(list, NULL, bands[i].description) != NULL;
+        ok = zs_json_add_string(list, NULL, zs_band_text(&bands[i], "description")) != NULL;
     return ok;
 }
 
@@ -199,9 +193,9 @@ static bool write_descriptions(zs_json *attributes, const struct zs_band_propert
 static unsigned find_common(const zs_json *wanted, const zs_json *attributes)
 {
     unsigned common = 0;
-    for (const struct zs_band_member *row = zs_band_members; row->property != 0; row++) {
+    for (const struct zs_band_member *row = zs_band_table; row->property != 0; row++) {
         const zs_json *first = zs_json_get(zs_json_first(wanted), row->member);
-        bool is_same = row->property != ZS_BAND_DESCRIPTION;
+        bool is_same = (row->property & (ZS_BAND_DESCRIPTION | ZS_BAND_METADATA)) == 0;
         for (const zs_json *e = zs_json_first(wanted); e != NULL && is_same; e = zs_json_next(e))
             is_same = zs_json_is_same(first, zs_json_get(e, row->member));
         common |= is_same ? row->property : 0u;
@@ -237,6 +231,7 @@ static enum zs_status write_bands(zs_json *attributes, const struct zs_dtype *dt
     zs_band_properties_clear(&declared);
     ZS_TRY_MEMORY(change.declared, err);
     zs_json_remove(change.declared, "description"); /* of the whole array, not of a band */
+    zs_json_remove(change.declared, "metadata_domains");
     const enum zs_status status = write_entries(attributes, old, wanted, bands, count, &change, err);
     zs_json_free(change.declared);
     return status;

@@ -18,37 +18,11 @@
 
 #include "geo/axes.h"
 
-/* ---- Metadata domains (items.c): lists of texts under a name ("ENVI", "RPC", "xml:XMP"), beside the metadata that
- * have none.
- *
- * They are in the attribute `gdal:metadata_domains` of an array, and of a band in the member `metadata_domains` of its
- * entry in gdal:bands: an object of one member per domain, a list of its texts: {"ENVI": ["bands=3"], "xml:XMP":
- * ["<xmp/>"]}. An object of strings, {"ENVI": {"bands": "3"}}, is read, too. ---- */
-
+/* Metadata domains are lists of texts under a name ("ENVI", "RPC", "xml:XMP"), beside the metadata that have none. They
+ * are in this attribute of an array, and of a band in the member `metadata_domains` of its entry in gdal:bands: an
+ * object of one member per domain, a list of its texts: {"ENVI": ["bands=3"], "xml:XMP": ["<xmp/>"]}. An object of
+ * strings, {"ENVI": {"bands": "3"}}, is read, too. */
 #define ZS_DOMAINS_ATTRIBUTE "gdal:metadata_domains"
-
-struct zs_domain {
-    char *name;
-    char **items; /* NULL-terminated: "NAME=VALUE", or whatever */
-};
-
-/* Zero-initialise; release with zs_domains_clear(). */
-struct zs_domains {
-    struct zs_domain *list;
-    size_t count, capacity;
-};
-
-/* Those that return bool give false without memory only; what was added until then is there. */
-
-/* Adds copies. A domain without a name, or of no items, is none. */
-bool zs_domains_add(struct zs_domains *domains, const char *name, const char *const *items);
-bool zs_domains_copy(const struct zs_domains *domains, struct zs_domains *copy);
-void zs_domains_clear(struct zs_domains *domains);
-
-/* Members that are odd are passed over. `object` may be NULL. */
-bool zs_domains_read(const zs_json *object, struct zs_domains *domains);
-/* Sets the member `name` of `parent`, or removes it where there are no domains. */
-bool zs_domains_write(zs_json *parent, const char *name, const struct zs_domains *domains);
 
 /* ---- Band properties ---- */
 
@@ -60,13 +34,8 @@ bool zs_domains_write(zs_json *parent, const char *name, const struct zs_domains
  * "grid_mapping" ...) and could not be attributes of their own. */
 #define ZS_ITEMS_ATTRIBUTE "gdal:metadata"
 
-/* Longest colour table: that of a 16-bit palette. A longer list is not read, nor written. */
+/* Longest colour table: that of a 16-bit palette. A longer list is not read. */
 #define ZS_MAX_COLOURS 65536
-
-/* One entry of a colour table. */
-struct zs_colour_entry {
-    short r, g, b, a; /* 0 to 255; a is 255 where opaque */
-};
 
 /* One band property, and as a bit of a set of them. */
 enum zs_band_property {
@@ -82,24 +51,30 @@ enum zs_band_property {
 };
 #define ZS_BAND_ALL 511u
 
-/* Zero-initialise (with scale 1), or read; release with zs_band_properties_clear(). */
+/* Zero-initialise, or read; release with zs_band_properties_clear(). */
 struct zs_band_properties {
     bool has_nodata;
     bool nodata_is_implied; /* by the fill value: no attribute declares it */
     unsigned char nodata[ZS_MAX_ITEM_SIZE]; /* as one element of the array: item_size bytes, native order */
-    bool has_scale, has_offset;
-    double scale, offset;
-    char *unit;        /* owned; NULL when absent, like the next */
-    char *description; /* long_name, else NULL */
-    char **categories; /* NULL-terminated; index = pixel value, "" where unnamed; NULL when there are none */
     char **metadata;   /* NULL-terminated "NAME=VALUE": the attributes that are no other property; nested ones as JSON;
                           NULL when there are none */
-    struct zs_domains domains;
-    char *colour_name; /* GDAL's name of the interpretation ("Red", "Palette", "Cyan", "Undefined"), declared by an
-                          attribute (`color_interpretation`, `common_name`, ...); NULL where none is */
-    struct zs_colour_entry *colour_table; /* by pixel value; NULL when there is none */
-    size_t colour_count;
+    zs_json *members;      /* owned, may be NULL: the others, as an entry of gdal:bands has them */
+    const zs_json *common; /* borrowed: of a band, what its array declares; it counts where `members` lack one */
 };
+
+/* The member of a property: "description", "unit", "color_interpretation" (GDAL's name), not empty; "scale", "offset",
+ * finite; "categories", a list whose index is the pixel's value, with "" for those that have no name; "color_table", a
+ * list for zs_colour_read(); "metadata_domains". NULL where it has none. Description and domains are its own alone. */
+const zs_json *zs_band_member(const struct zs_band_properties *band, const char *name);
+/* The same where it is a text, else NULL. */
+const char *zs_band_text(const struct zs_band_properties *band, const char *name);
+/* Where members are set, a null one to have none; NULL without memory. */
+zs_json *zs_band_members(struct zs_band_properties *band);
+/* Sets one to a text, or with NULL or "" to none. False without memory. */
+bool zs_band_set_text(struct zs_band_properties *band, const char *name, const char *text);
+
+/* Red, green, blue and alpha (255 where it is absent) of an entry of a colour table; false where it is none. */
+bool zs_colour_read(const zs_json *entry, short colour[4]);
 
 /* Reads the properties that the attributes of the array `node` declare for all its bands. Odd attributes are no
  * failure: they become metadata. ZS_NO_MEMORY only. */
@@ -110,7 +85,7 @@ void zs_band_properties_clear(struct zs_band_properties *properties);
 /* The unit in the attributes of an array; borrowed, NULL where there is none. */
 const char *zs_unit_attribute(const zs_json *attributes);
 
-/* Makes a copy that owns its members; the original keeps its own. Fails with ZS_NO_MEMORY only. */
+/* Makes a copy that owns all that it has; the original keeps its own. Fails with ZS_NO_MEMORY only. */
 enum zs_status zs_band_properties_copy(const struct zs_band_properties *properties, struct zs_band_properties *copy,
                                        struct zs_error *err);
 
@@ -139,8 +114,8 @@ enum zs_status zs_write_band_properties(zs_json *attributes, const struct zs_ban
 #define ZS_BANDS_ATTRIBUTE "gdal:bands"
 
 /* Reads the properties of bands [first, first + count), of `bands` in all, into list[count]: walks the lists once.
- * `base` is what zs_band_properties_read() gave for the array: it holds for a band that has nothing of its own, but for
- * description, metadata and domains, which are the band's own or NULL (those of the array speak of the whole). Odd
+ * `base` is what zs_band_properties_read() gave for the array: it holds for a band that has nothing of its own, which
+ * borrows its members, but for description, metadata and domains: those of the array speak of the whole. Odd
  * members are ignored, and so is a list longer than `bands`, which belongs to other bands.
  * ZS_NO_MEMORY only, and then nothing is held. Release each with zs_band_properties_clear(). */
 enum zs_status zs_bands_read(const struct zs_node *node, uint64_t first, uint64_t count, uint64_t bands,
@@ -177,19 +152,18 @@ size_t zs_band_list_position(const zs_json *attributes, const char *name);
 
 /* Where a property is kept. */
 struct zs_band_member {
-    unsigned property;         /* ZS_BAND_..., all but metadata; 0 ends the table */
+    unsigned property;         /* ZS_BAND_...: metadata are the domains; 0 ends the table */
     const char *member;        /* of a band's entry in gdal:bands */
+    bool (*is_valid)(const zs_json *member);
     const char *attributes[4]; /* attributes of an array, for all its bands, NULL-terminated; the first is the one
                                   that is written. None where the property has a writer of its own */
 };
-extern const struct zs_band_member zs_band_members[];
+extern const struct zs_band_member zs_band_table[];
 
 /* The properties of a band as the entry that has a member for each that is set; without nodata where dtype, the type of
  * the array, is NULL. NULL without memory. */
 zs_json *zs_band_entry_make(const struct zs_band_properties *band, const struct zs_dtype *dtype);
-/* Replaces a text by a member, if there is one: by NULL where that is no text, or empty. */
-bool zs_band_text_take(const zs_json *member, char **text);
-/* Replaces the properties of which an entry has members; null and what is odd are none. Nodata only with dtype. */
+/* Takes the properties of which an entry has members; null and what is odd are none. Nodata only with dtype. */
 bool zs_band_entry_take(const zs_json *entry, const struct zs_dtype *dtype, struct zs_band_properties *band);
 
 /* A finite number of an attribute, or a text that is one; of a list, element `index`. False where it is none. */
@@ -207,7 +181,7 @@ enum zs_status zs_items_of(const zs_json *members, char ***items, struct zs_erro
  * removed, but for long_name and standard_name, and these are replaced where they are texts. One that an attribute is
  * already, whatever its type, keeps its form. False without memory. */
 bool zs_items_write(zs_json *attributes, char *const *items, bool replaces);
-/* Adds a list of texts, NULL-terminated (NULL: none). */
+/* Adds a list of texts, NULL-terminated; none where that is NULL or empty. False without memory. */
 bool zs_add_names(zs_json *parent, const char *name, char *const *names);
 /* Makes a member an object of items (NULL: none); without items it is removed. False without memory. */
 bool zs_items_set(zs_json *parent, const char *name, char *const *items);

@@ -102,9 +102,9 @@ static enum zs_status read_packing(const struct zs_node *variable, struct zs_coo
 {
     struct zs_band_properties properties;
     ZS_TRY(zs_band_properties_read(variable, &properties, err));
-    out->is_packed = properties.has_scale || properties.has_offset;
-    out->scale = properties.has_scale ? properties.scale : 1;
-    out->offset = properties.has_offset ? properties.offset : 0;
+    out->scale = 1;
+    const bool has_scale = zs_json_double(zs_band_member(&properties, "scale"), &out->scale);
+    out->is_packed = zs_json_double(zs_band_member(&properties, "offset"), &out->offset) || has_scale;
     /* Only an explicit _FillValue marks a coordinate as missing: 0 is a coordinate like any other. */
     out->has_missing = properties.has_nodata && zs_json_get(variable->attributes, "_FillValue") != NULL;
     memcpy(out->missing, properties.nodata, sizeof out->missing);

@@ -1,5 +1,5 @@
 /* Items of metadata ("NAME=VALUE"): attributes of an array or group that no convention owns, and those put aside in
- * ZS_ITEMS_ATTRIBUTE; and domains of them. */
+ * ZS_ITEMS_ATTRIBUTE. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,67 +170,11 @@ bool zs_items_write(zs_json *attributes, char *const *items, bool replaces)
     return ok;
 }
 
-/* ---- Domains ---- */
-
-bool zs_domains_add(struct zs_domains *d, const char *name, const char *const *items)
+bool zs_add_names(zs_json *parent, const char *name, char *const *names)
 {
-    struct zs_domain domain = {0};
-    if (name == NULL || name[0] == '\0' || items == NULL || items[0] == NULL)
-        return true;
-    struct zs_domain *grown = zs_grow(d->list, d->count, &d->capacity, sizeof *grown);
-    if (grown == NULL)
-        return false;
-    d->list = grown;
-    domain.name = zs_strdup(name);
-    if (domain.name == NULL || !zs_names_copy(items, &domain.items)) {
-        free(domain.name);
-        return false;
-    }
-    d->list[d->count++] = domain;
-    return true;
-}
-
-bool zs_domains_copy(const struct zs_domains *d, struct zs_domains *copy)
-{
-    bool ok = true;
-    *copy = (struct zs_domains){0};
-    for (size_t i = 0; i < d->count && ok; i++)
-        ok = zs_domains_add(copy, d->list[i].name, (const char *const *)d->list[i].items);
-    return ok;
-}
-
-void zs_domains_clear(struct zs_domains *d)
-{
-    for (size_t i = 0; i < d->count; i++) {
-        free(d->list[i].name);
-        zs_names_free(d->list[i].items);
-    }
-    free(d->list);
-    *d = (struct zs_domains){0};
-}
-
-bool zs_domains_read(const zs_json *object, struct zs_domains *d)
-{
-    bool ok = true;
-    for (const zs_json *m = zs_json_is_object(object) ? zs_json_first(object) : NULL; m != NULL && ok;
-         m = zs_json_next(m)) {
-        char **items;
-        ok = zs_items_of(m, &items, NULL) == ZS_OK &&
-             zs_domains_add(d, zs_json_name(m), (const char *const *)items);
-        zs_names_free(items);
-    }
-    return ok;
-}
-
-bool zs_domains_write(zs_json *parent, const char *name, const struct zs_domains *d)
-{
-    zs_json *all = zs_json_set(parent, name, zs_json_new_object());
-    bool ok = all != NULL;
-    for (size_t i = 0; i < d->count && ok; i++) {
-        zs_json_remove(all, d->list[i].name);
-        ok = zs_add_names(all, d->list[i].name, d->list[i].items);
-    }
-    if (ok && d->count == 0)
-        zs_json_remove(parent, name);
+    zs_json *list = names != NULL && *names != NULL ? zs_json_add_array(parent, name) : NULL;
+    bool ok = names == NULL || *names == NULL || list != NULL;
+    for (; ok && names != NULL && *names != NULL; names++)
+        ok = zs_json_add_string(list, NULL, *names) != NULL;
     return ok;
 }

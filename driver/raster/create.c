@@ -111,10 +111,7 @@ static enum zs_status write_array_attributes(zs_json *attributes, const struct z
                            err));
     /* Properties of bands go before items of the whole. */
     ZS_TRY(zs_bands_write(attributes, &spec->dtype, NULL, array->bands, array->band_count, ZS_BAND_ALL, err));
-    const struct zs_band_properties of_whole = {.metadata = (char **)(uintptr_t)spec->metadata,
-                                                .domains = spec->domains};
-    if (spec->metadata != NULL || spec->domains.count > 0)
-        ZS_TRY(zs_write_band_properties(attributes, &of_whole, ZS_BAND_METADATA, err));
+    ZS_TRY(zs_write_band_properties(attributes, &spec->whole, ZS_BAND_METADATA, err));
     return zs_gcps_write(attributes, &spec->gcps, err);
 }
 

@@ -66,9 +66,8 @@ struct zs_raster_spec {
     enum zs_georef_style style;
     bool is_not_consolidated; /* a new store gets no consolidated metadata; one that is there keeps what it has */
 
-    const char *const *metadata; /* of the whole: NULL-terminated "NAME=VALUE", or NULL */
-    struct zs_domains domains;   /* of the whole; borrowed */
-    struct zs_gcps gcps;         /* likewise */
+    struct zs_band_properties whole; /* metadata and domains of the whole; borrowed */
+    struct zs_gcps gcps;             /* likewise */
 };
 
 /* Dimensions of its arrays, and which of them are X and Y. */

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "gdal/compat.h"
+#include "gdal/handles.h"
 
 extern "C"
 {
@@ -62,7 +62,7 @@ class ZSSourceAxes
 
     /* Removes what the dimensions hold: from the metadata of the dataset and of each band, and from descriptions that
      * this driver made of positions. A description that all bands have then becomes the array's, in `metadata`. */
-    void Spend(CPLStringList &metadata, std::vector<struct zs_band_properties> &bands) const;
+    void Spend(CPLStringList &metadata, std::vector<ZSProperties> &bands) const;
 
   private:
     struct Axis

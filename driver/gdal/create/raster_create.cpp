@@ -63,7 +63,8 @@ class NewRaster
     struct zs_raster_spec m_spec = {}; /* borrows from these: */
     struct zs_healpix m_healpix = {};
     ZSSourceAxes m_axes;
-    std::vector<struct zs_band_properties> m_bands;
+    std::vector<ZSProperties> m_bands;
+    ZSProperties m_whole;
     std::vector<std::string> m_names;
     std::vector<struct zs_raster_array_spec> m_arrays;
     std::string m_mask;
@@ -99,9 +100,6 @@ class NewRaster
 NewRaster::~NewRaster()
 {
     m_raster.reset();
-    zs_domains_clear(&m_spec.domains);
-    for (auto &band : m_bands)
-        zs_band_properties_clear(&band);
 }
 
 bool NewRaster::Parse(CSLConstList list)
@@ -180,40 +178,40 @@ bool NewRaster::DescribePixels(int width, int height, int bands, GDALDataType ty
 
 /* Colours until others are set, as of GTiff's Create(): three bands of bytes are a picture, and a fourth is its alpha;
  * else the first is grey. gdalbuildvrt leaves out a raster whose colours differ from those of the others. */
-static struct zs_band_properties propertiesOfNew(int band, int bands, const struct zs_dtype &dtype)
+static ZSProperties propertiesOfNew(int band, int bands, const struct zs_dtype &dtype)
 {
-    struct zs_band_properties m = {};
+    ZSProperties m;
     GDALColorInterp colour = GCI_Undefined;
     if (dtype.type == ZS_UINT8 && (bands == 3 || bands == 4))
         colour = static_cast<GDALColorInterp>(GCI_RedBand + band); // alpha follows blue
     else if (band == 0)
         colour = GCI_GrayIndex;
     if (colour != GCI_Undefined)
-        m.colour_name = zs_strdup(GDALGetColorInterpretationName(colour));
+        m.SetText("color_interpretation", GDALGetColorInterpretationName(colour));
     return m;
 }
 
 /* Where bands of a source declare colours, those that declare none have none: a name (green) would tell one. */
-static void declareOthers(std::vector<struct zs_band_properties> &bands)
+static void declareOthers(std::vector<ZSProperties> &bands)
 {
-    const auto has = [](const struct zs_band_properties &m)
-    { return m.colour_name != nullptr || m.colour_table != nullptr; };
+    const auto has = [](const ZSProperties &m)
+    { return zs_band_member(&m, "color_interpretation") != nullptr || zs_band_member(&m, "color_table") != nullptr; };
     const bool isAny = std::any_of(bands.begin(), bands.end(), has);
     for (auto &m : bands)
     {
-        if (isAny && !has(m) && zs_colour_of_name(m.description) != nullptr)
+        if (isAny && !has(m) && zs_colour_of_name(zs_band_text(&m, "description")) != nullptr)
             zsDeclareNoColor(m);
     }
 }
 
 /* Of the items of netCDF's variables, the scales of those that are bands whose pixels are unscaled. */
-static void dropScales(const std::vector<struct zs_band_properties> &bands, CPLStringList &metadata)
+static void dropScales(const std::vector<ZSProperties> &bands, CPLStringList &metadata)
 {
     std::string last;
     for (const auto &m : bands)
     {
         const char *variable = zsItemValue(m.metadata, "NETCDF_VARNAME");
-        if (m.has_scale || variable == nullptr || variable == last)
+        if (zs_band_member(&m, "scale") != nullptr || variable == nullptr || variable == last)
             continue;
         last = variable;
         zsDropScaleItems(metadata, last + "#", false);
@@ -260,7 +258,7 @@ void NewRaster::DescribeArrays(int bands)
     const bool isOne = m_options.single_array || m_source == nullptr;
     for (size_t b = 0; b < m_bands.size() && !isOne; b++)
     {
-        const char *description = m_bands[b].description;
+        const char *description = zs_band_text(&m_bands[b], "description");
         const bool isUsable = description != nullptr && zsIsArrayName(description) && !isTaken(description);
         m_names.push_back(isUsable ? description : name + "_" + std::to_string(b + 1));
     }
@@ -288,8 +286,9 @@ void NewRaster::DescribeGeoreferencing()
     const bool isRegistered = m_spec.transform != nullptr && m_options.style != ZS_GEOREF_CF;
     if (isRegistered || !m_spec.pixel_is_point)
         zsSetItem(m_metadata, GDALMD_AREA_OR_POINT, nullptr); // by spatial:registration
-    m_spec.metadata = m_metadata.size() > 0 ? m_metadata.List() : nullptr;
-    m_spec.domains = zsDomainsOf(*m_source);
+    m_whole.SetItems(m_metadata.List());
+    zsTakeDomains(m_whole, *m_source);
+    m_spec.whole = m_whole;
     if (IsCells())
         return;
     m_gcps = std::make_unique<ZSGcps>(m_source->GetGCPCount(), m_source->GetGCPs(), m_source->GetGCPSpatialRef());

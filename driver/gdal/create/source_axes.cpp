@@ -291,7 +291,7 @@ std::string ZSSourceAxes::WithoutPosition(const char *description, size_t band, 
     return text;
 }
 
-void ZSSourceAxes::Spend(CPLStringList &metadata, std::vector<struct zs_band_properties> &bands) const
+void ZSSourceAxes::Spend(CPLStringList &metadata, std::vector<ZSProperties> &bands) const
 {
     if (m_spent.empty())
         return;
@@ -307,16 +307,15 @@ void ZSSourceAxes::Spend(CPLStringList &metadata, std::vector<struct zs_band_pro
     const std::string only = m_axes.size() == 1 ? "DIM_" + m_axes[0].source + "_VALUE" : "";
     for (size_t b = 0; b < bands.size(); b++)
     {
-        struct zs_band_properties &m = bands[b];
+        ZSProperties &m = bands[b];
         const CPLStringList kept = without(m.metadata, {}, spent);
         const char *label = only.empty() ? nullptr : zsItemValue(m.metadata, only.c_str());
-        descriptions.push_back(WithoutPosition(m.description, b, bands.size(), label));
-        zs_names_free(m.metadata);
-        m.metadata = zsCopyList(kept.List());
+        descriptions.push_back(WithoutPosition(zs_band_text(&m, "description"), b, bands.size(), label));
+        m.SetItems(kept.List());
     }
     const bool isCommon = bands.size() > 1 && isSame(descriptions);
     if (isCommon && !descriptions[0].empty() && zsItemValue(metadata.List(), "long_name") == nullptr)
         zsSetItem(metadata, "long_name", descriptions[0].c_str());
     for (size_t b = 0; b < bands.size(); b++)
-        zsReplaceText(bands[b].description, isCommon ? nullptr : descriptions[b].c_str());
+        bands[b].SetText("description", isCommon ? nullptr : descriptions[b].c_str());
 }

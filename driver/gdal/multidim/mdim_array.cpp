@@ -28,7 +28,7 @@ class ZSMdimArray final : public GDALPamMDArray, public ZSMdimObject
     CPLStringList m_structure;
     std::shared_ptr<struct zs_array> m_opened; /* null of text; where it is changed it may be of before a change */
     std::string m_unit;
-    ZSOwnedProperties m_properties;
+    const std::unique_ptr<ZSProperties> m_properties = std::make_unique<ZSProperties>();
     std::vector<GByte> m_nodata; /* as an element of m_type; empty where there is none */
 
     GUInt64 m_written = 0;       /* elements, since CopyFrom() began */
@@ -53,7 +53,7 @@ class ZSMdimArray final : public GDALPamMDArray, public ZSMdimObject
 #if ZS_GDAL_AT_LEAST(13)
     std::vector<std::string> Levels() const;
 #endif
-    bool SetProperty(enum zs_band_property property, const struct zs_band_properties &wanted);
+    bool SetProperty(enum zs_band_property property, const ZSProperties &wanted);
     bool SetNodata(const void *value);
     bool IsImpliedInSource(const void *element, const struct zs_node *node) const;
     bool ChangeSpatialRef(OGRSpatialReference *srs);
@@ -78,7 +78,7 @@ class ZSMdimArray final : public GDALPamMDArray, public ZSMdimObject
           GDALPamMDArray(store->ParentName(node->path), store->NodeName(node->path),
                          node->is_text ? nullptr : store->Pam()),
           ZSMdimObject(store, store->Handle(node->path)), m_isText(node->is_text), m_type(type),
-          m_filename(store->DocumentName(node->path)), m_opened(opened), m_properties(new struct zs_band_properties())
+          m_filename(store->DocumentName(node->path)), m_opened(opened)
     {
     }
     static std::shared_ptr<GDALMDArray> Create(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
@@ -146,8 +146,7 @@ class ZSMdimArray final : public GDALPamMDArray, public ZSMdimObject
     {
         return zsGuard([&] {
             auto wanted = *m_properties;
-            wanted.has_scale = true;
-            wanted.scale = scale;
+            wanted.SetNumber("scale", scale);
             return SetProperty(ZS_BAND_SCALE, wanted);
         });
     }
@@ -155,8 +154,7 @@ class ZSMdimArray final : public GDALPamMDArray, public ZSMdimObject
     {
         return zsGuard([&] {
             auto wanted = *m_properties;
-            wanted.has_offset = true;
-            wanted.offset = offset;
+            wanted.SetNumber("offset", offset);
             return SetProperty(ZS_BAND_OFFSET, wanted);
         });
     }
@@ -226,8 +224,8 @@ void ZSMdimArray::TakeProperties(const struct zs_node *node)
 {
     const struct zs_array_meta &meta = *node->array;
     const char *timeUnits = zs_time_units(&meta.dtype, false);
-    if (m_properties->unit != nullptr)
-        m_unit = m_properties->unit;
+    if (const char *unit = zs_band_text(m_properties.get(), "unit"))
+        m_unit = unit;
     else if (timeUnits != nullptr)
         m_unit = timeUnits;
     // Of coordinates, and of one value, the fill value is a value like others, as xarray has it, unless it is declared
@@ -319,8 +317,9 @@ void ZSMdimArray::Refresh()
 
 /* ---- What is known of it ---- */
 
-static double take(bool isThere, double value, bool *has, GDALDataType *stored)
+static double take(const zs_json *member, double value, bool *has, GDALDataType *stored)
 {
+    const bool isThere = zs_json_double(member, &value);
     if (has != nullptr)
         *has = isThere;
     if (stored != nullptr)
@@ -330,12 +329,12 @@ static double take(bool isThere, double value, bool *has, GDALDataType *stored)
 
 double ZSMdimArray::GetOffset(bool *has, GDALDataType *stored) const
 {
-    return take(m_properties->has_offset, m_properties->has_offset ? m_properties->offset : 0.0, has, stored);
+    return take(zs_band_member(m_properties.get(), "offset"), 0, has, stored);
 }
 
 double ZSMdimArray::GetScale(bool *has, GDALDataType *stored) const
 {
-    return take(m_properties->has_scale, m_properties->has_scale ? m_properties->scale : 1.0, has, stored);
+    return take(zs_band_member(m_properties.get(), "scale"), 1, has, stored);
 }
 
 /* Returns the shape of innermost chunks, no longer than the array; 0, GDAL's word for unknown, along dimensions
@@ -449,8 +448,8 @@ std::vector<std::shared_ptr<GDALAttribute>> ZSMdimArray::GetAttributes(CSLConstL
         // Look for a CRS only where attributes name one.
         const bool hasSrs = node != nullptr && zs_names_srs(node) && GetSpatialRef() != nullptr;
         auto list = zsMdimAttributes(m_store, m_handle, m_properties.get(), hasSrs);
-        if (node != nullptr && !m_isText && node->array->dtype.type == ZS_DATETIME64 && m_properties->unit == nullptr &&
-            !m_unit.empty())
+        if (node != nullptr && !m_isText && node->array->dtype.type == ZS_DATETIME64 && !m_unit.empty() &&
+            zs_band_text(m_properties.get(), "unit") == nullptr)
             list.push_back(std::make_shared<GDALAttributeString>(GetFullName(), "calendar", "proleptic_gregorian"));
         return list;
     });
@@ -573,9 +572,8 @@ bool ZSMdimArray::CopyFrom(GDALDataset *dataset, const GDALMDArray *from, bool s
 
 /* ---- Setting unit, nodata, scale, offset and CRS ---- */
 
-/* Changes a band property of the array, and of its overviews, which are shown in its place. What `wanted` points to is
- * the array's then. */
-bool ZSMdimArray::SetProperty(enum zs_band_property property, const struct zs_band_properties &wanted)
+/* Changes a band property of the array, and of its overviews, which are shown in its place. */
+bool ZSMdimArray::SetProperty(enum zs_band_property property, const ZSProperties &wanted)
 {
     if (m_isText)
         return zsRefuse(CPLE_NotSupported, "array %s: texts have neither nodata, scale, offset nor unit",
@@ -606,14 +604,10 @@ bool ZSMdimArray::SetProperty(enum zs_band_property property, const struct zs_ba
 bool ZSMdimArray::SetUnit(const std::string &unit)
 {
     return zsGuard([&] {
-        std::unique_ptr<char, decltype(&free)> text(unit.empty() ? nullptr : zs_strdup(zsUtf8(unit).c_str()), free);
-        char *before = m_properties->unit;
         auto wanted = *m_properties;
-        wanted.unit = text.get();
+        wanted.SetText("unit", unit.c_str());
         if (!SetProperty(ZS_BAND_UNIT, wanted))
             return false;
-        text.release();
-        free(before);
         m_unit = unit;
         return true;
     });

@@ -204,15 +204,15 @@ CPLStringList ShardedZarrRasterBand::PositionItems(std::string &words)
 /* From its own, the array's or its name, and its position. */
 void ShardedZarrRasterBand::ReadDescription()
 {
-    const auto &properties = Properties();
+    const char *own = zs_band_text(&Properties(), "description");
     const size_t source = Source();
     const ZSArray &array = View().Array(source);
     const bool isOneOfMany = View().IsGroup() && View().Slices(source).count == 1; // described by its name
-    std::string description = properties.description != nullptr && !isOneOfMany ? properties.description : "";
+    std::string description = own != nullptr && !isOneOfMany ? own : "";
     const ZSLabels &labels = View().Labels(source);
     const bool isSpoken = description.empty() && labels.speak; // else an index, which is no description
-    const char *common = View().IsGroup()          ? zs_path_name(array.node->path)
-                         : description.empty() ? View().Properties(source).description
+    const char *common = View().IsGroup()      ? zs_path_name(array.node->path)
+                         : description.empty() ? zs_band_text(&View().Properties(source), "description")
                                                : nullptr;
     if (common != nullptr)
         description = common + std::string(description.empty() ? "" : ", ") + description;
@@ -263,7 +263,7 @@ bool ShardedZarrRasterBand::ReadDomain(const char *domain, const char *name)
         return false;
     if (!zsIsDefaultDomain(domain))
     {
-        Once(DOMAINS, [&] { m_shown.Show(Properties().domains, *this); });
+        Once(DOMAINS, [&] { m_shown.Show(Properties(), *this); });
         return true;
     }
     Once(ITEMS, [&] {
@@ -291,7 +291,7 @@ void ShardedZarrRasterBand::SetDescription(const char *description)
             return; // it may be that of a coordinate, which is not stored a second time
         if (WillChange(ZS_BAND_DESCRIPTION) != CE_None)
             return;
-        zsReplaceText(Properties().description, description);
+        Properties().SetText("description", description);
         m_description = description != nullptr ? description : "";
     });
 }

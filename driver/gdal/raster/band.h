@@ -31,7 +31,8 @@ class ShardedZarrRasterBand : public ZSWithMetadata<GDALPamRasterBand>
     friend class ShardedZarrDataset;
 
     /* Read when it is first asked for, which for most bands of a long series is never. */
-    ZSOwnedProperties m_properties;
+    std::unique_ptr<ZSProperties> m_properties;
+    CPLStringList m_categories; /* of these, once asked for */
     std::unique_ptr<GDALColorTable> m_colorTable;
     static constexpr unsigned ITEMS = 1, POSITION = 2, DESCRIPTION = 4, DOMAINS = 8; /* parts that are read */
     std::string m_description; /* of the store; one in a side-car file goes before it */
@@ -63,7 +64,7 @@ class ShardedZarrRasterBand : public ZSWithMetadata<GDALPamRasterBand>
     /* Whether a pixel that is not stored reads as what GDAL calls empty: the nodata value, or 0 without one. */
     bool FillIsEmpty();
     /* Puts the properties that were set into m_properties, for writing. */
-    const struct zs_band_properties &CurrentProperties();
+    const ZSProperties &CurrentProperties();
     void DropIdentity();
     void WarnOfKeptItems();
     CPLErr SetElementOfNodata(const void *element);
@@ -94,7 +95,7 @@ class ShardedZarrRasterBand : public ZSWithMetadata<GDALPamRasterBand>
 
   public:
     /* The band's properties, read from the store at the first call. */
-    struct zs_band_properties &Properties();
+    ZSProperties &Properties();
     ShardedZarrRasterBand(ShardedZarrDataset *dataset, int band, GDALDataType type, int blockWidth, int blockHeight);
 
     /* Whether the fill value alone implies this nodata value, an element of `size` bytes: copies do not declare it. */
@@ -157,14 +158,7 @@ inline struct zs_band_window zsBandWindow(int x, int y, int width, int height, v
             static_cast<ptrdiff_t>(bandSpace)};
 }
 
-/* The properties of a band of any driver, as the core keeps them, without nodata. Release with
- * zs_band_properties_clear(). */
-struct zs_band_properties zsPropertiesOf(GDALRasterBand &band);
+/* The properties of a band of any driver, as the core keeps them, without nodata. */
+ZSProperties zsPropertiesOf(GDALRasterBand &band);
 /* Declares that a band has no colour, whatever its name implies. */
-void zsDeclareNoColor(struct zs_band_properties &properties);
-
-/* Puts a copy of a text, as the core owns it, instead of an older one; null for an empty text. */
-void zsReplaceText(char *&text, const char *by);
-
-/* A list of strings as the core owns them; null for an empty one. */
-char **zsCopyList(CSLConstList list);
+void zsDeclareNoColor(ZSProperties &properties);

@@ -16,106 +16,65 @@ extern "C"
 #include "raster/update.h"
 }
 
-static char *copyText(const char *text)
+static void setColorTable(ZSProperties &properties, const GDALColorTable *table)
 {
-    return text != nullptr && text[0] != '\0' ? zs_strdup(zsUtf8(text).c_str()) : nullptr;
-}
-
-void zsReplaceText(char *&text, const char *by)
-{
-    char *copy = copyText(by);
-    free(text);
-    text = copy;
-}
-
-char **zsCopyList(CSLConstList list)
-{
-    char **copy;
-    if (!zs_names_copy(zsUtf8List(list).List(), &copy))
-        throw std::bad_alloc();
-    return copy;
-}
-
-static void setColorTable(struct zs_band_properties &properties, const GDALColorTable *table)
-{
-    free(properties.colour_table);
-    properties.colour_table = nullptr;
-    properties.colour_count = 0;
     const bool isRGB = table != nullptr && table->GetPaletteInterpretation() == GPI_RGB; // GDAL converts no others
     const int n = isRGB ? table->GetColorEntryCount() : 0;
-    if (n == 0)
-        return;
-    properties.colour_table =
-        static_cast<struct zs_colour_entry *>(zs_calloc(static_cast<size_t>(n), sizeof(struct zs_colour_entry)));
-    for (int i = 0; i < n && properties.colour_table != nullptr; i++)
+    properties.SetText("color_table", nullptr);
+    zs_json *list = n > 0 ? zs_json_set(properties.members, "color_table", zs_json_new_array()) : nullptr;
+    bool ok = n == 0 || list != nullptr;
+    for (int i = 0; i < n && ok; i++)
     {
         GDALColorEntry c;
         table->GetColorEntryAsRGB(i, &c);
-        properties.colour_table[i] = {c.c1, c.c2, c.c3, c.c4};
-        properties.colour_count = static_cast<size_t>(i) + 1;
+        zs_json *entry = zs_json_add_array(list, nullptr);
+        for (const short part : {c.c1, c.c2, c.c3, c.c4})
+            ok = zs_json_add_int64(entry, nullptr, part) != nullptr;
     }
+    if (!ok)
+        throw std::bad_alloc();
 }
 
-static void setColor(struct zs_band_properties &properties, GDALColorInterp interpretation)
+static void setColor(ZSProperties &properties, GDALColorInterp interpretation)
 {
     const char *name = interpretation != GCI_Undefined ? GDALGetColorInterpretationName(interpretation) : nullptr;
-    zsReplaceText(properties.colour_name, name);
+    properties.SetText("color_interpretation", name);
 }
 
-void zsDeclareNoColor(struct zs_band_properties &properties)
+void zsDeclareNoColor(ZSProperties &properties)
 {
-    zsReplaceText(properties.colour_name, GDALGetColorInterpretationName(GCI_Undefined));
+    properties.SetText("color_interpretation", GDALGetColorInterpretationName(GCI_Undefined));
 }
 
-struct zs_band_properties zsPropertiesOf(GDALRasterBand &band)
+ZSProperties zsPropertiesOf(GDALRasterBand &band)
 {
-    const ZSOwnedProperties owned(new zs_band_properties()); // until all is copied
-    zs_band_properties &properties = *owned;
-    int has = FALSE;
-    properties.scale = band.GetScale(&has);
-    properties.has_scale = has && properties.scale != 1;
-    properties.offset = band.GetOffset(&has);
-    properties.has_offset = has && properties.offset != 0;
-    if (properties.has_scale != properties.has_offset)
+    ZSProperties properties;
+    int hasScale = FALSE, hasOffset = FALSE;
+    const double scale = band.GetScale(&hasScale), offset = band.GetOffset(&hasOffset);
+    const bool isScaled = (hasScale && scale != 1) || (hasOffset && offset != 0);
+    if (isScaled) // one without the other confuses readers
     {
-        // One without the other confuses readers.
-        properties.scale = properties.has_scale ? properties.scale : 1;
-        properties.offset = properties.has_offset ? properties.offset : 0;
-        properties.has_scale = properties.has_offset = true;
+        properties.SetNumber("scale", hasScale ? scale : 1);
+        properties.SetNumber("offset", hasOffset ? offset : 0);
     }
-    properties.unit = copyText(band.GetUnitType());
-    properties.description = copyText(band.GetDescription());
-    properties.categories = zsCopyList(band.GetCategoryNames());
+    properties.SetText("unit", band.GetUnitType());
+    properties.SetText("description", band.GetDescription());
+    properties.SetNames("categories", band.GetCategoryNames());
     CPLStringList items(CSLDuplicate(band.GetMetadata()));
-    zsDropScaleItems(items, "", properties.has_scale);
-    properties.metadata = zsCopyList(items.List());
-    properties.domains = zsDomainsOf(band);
+    zsDropScaleItems(items, "", isScaled);
+    properties.SetItems(items.List());
+    zsTakeDomains(properties, band);
     setColor(properties, band.GetColorInterpretation());
     setColorTable(properties, band.GetColorTable());
-    return std::exchange(properties, {});
+    return properties;
 }
 
 /* ---- Reading ---- */
 
-namespace
-{
-/* Properties of slices, which it releases. */
-struct PropertyList : std::vector<struct zs_band_properties>
-{
-    using vector::vector;
-    ~PropertyList()
-    {
-        std::for_each(begin(), end(), [](auto &properties) { zs_band_properties_clear(&properties); });
-    }
-    PropertyList(const PropertyList &) = delete;
-    PropertyList &operator=(const PropertyList &) = delete;
-};
-} // namespace
-
-struct zs_band_properties &ShardedZarrRasterBand::Properties()
+ZSProperties &ShardedZarrRasterBand::Properties()
 {
     if (m_properties == nullptr && Dataset().m_isMask) // its elements mark valid pixels, and nothing else
-        m_properties.reset(new zs_band_properties{});
+        m_properties = std::make_unique<ZSProperties>();
     else if (m_properties == nullptr)
         ReadProperties();
     return *m_properties;
@@ -136,7 +95,7 @@ void ShardedZarrRasterBand::ReadProperties()
     const size_t source = Source();
     const int left = View().Before(source) + View().Count(source) - nBand + 1;
     struct zs_error err;
-    PropertyList list(
+    std::vector<ZSProperties> list(
         static_cast<size_t>(View().IsSelection() ? 1 : std::min(left, AT_ONCE))); // else slices follow each other
     if (zs_bands_read(View().Array(source).node, View().SliceOf(nBand), list.size(), View().SliceCount(source),
                            &View().Properties(source), list.data(), &err) != ZS_OK)
@@ -144,20 +103,15 @@ void ShardedZarrRasterBand::ReadProperties()
     for (size_t n = 0; n < list.size(); n++)
     {
         auto &properties = Dataset().Band(nBand + static_cast<int>(n)).m_properties;
-        if (properties != nullptr)
-            continue;
-        properties.reset(new zs_band_properties{});
-        std::swap(*properties, list[n]);
+        if (properties == nullptr)
+            properties = std::make_unique<ZSProperties>(std::move(list[n]));
     }
 }
 
 /* For an overview level that is being made: it gets the properties of the base's band. */
 void ShardedZarrRasterBand::CopyProperties(ShardedZarrRasterBand &other)
 {
-    struct zs_error err;
-    m_properties.reset(new zs_band_properties{});
-    if (zs_band_properties_copy(&other.Properties(), m_properties.get(), &err) != ZS_OK)
-        zsReport(err);
+    m_properties = std::make_unique<ZSProperties>(other.Properties());
 }
 
 /* ---- A side-car file goes before the store, as in GTiff ---- */
@@ -256,44 +210,56 @@ uint64_t ShardedZarrRasterBand::GetNoDataValueAsUInt64(int *has)
 
 double ShardedZarrRasterBand::GetScale(int *has)
 {
-    const auto &properties = GuardedProperties();
-    return IsFromStore(properties.has_scale, ZS_BAND_SCALE, has) ? properties.scale : GDALPamRasterBand::GetScale(has);
+    double scale = 1;
+    const bool isThere = zs_json_double(zs_band_member(&GuardedProperties(), "scale"), &scale);
+    return IsFromStore(isThere, ZS_BAND_SCALE, has) ? scale : GDALPamRasterBand::GetScale(has);
 }
 
 double ShardedZarrRasterBand::GetOffset(int *has)
 {
-    const auto &properties = GuardedProperties();
-    return IsFromStore(properties.has_offset, ZS_BAND_OFFSET, has) ? properties.offset
-                                                                   : GDALPamRasterBand::GetOffset(has);
+    double offset = 0;
+    const bool isThere = zs_json_double(zs_band_member(&GuardedProperties(), "offset"), &offset);
+    return IsFromStore(isThere, ZS_BAND_OFFSET, has) ? offset : GDALPamRasterBand::GetOffset(has);
 }
 
 const char *ShardedZarrRasterBand::GetUnitType()
 {
-    const auto &properties = GuardedProperties();
-    return IsFromStore(properties.unit != nullptr, ZS_BAND_UNIT) ? properties.unit : GDALPamRasterBand::GetUnitType();
+    const char *unit = zs_band_text(&GuardedProperties(), "unit");
+    return IsFromStore(unit != nullptr, ZS_BAND_UNIT) ? unit : GDALPamRasterBand::GetUnitType();
 }
 
 char **ShardedZarrRasterBand::GetCategoryNames()
 {
-    const auto &properties = GuardedProperties();
-    return IsFromStore(properties.categories != nullptr, ZS_BAND_CATEGORIES) ? properties.categories
-                                                                    : GDALPamRasterBand::GetCategoryNames();
+    return zsGuard([&] {
+        const zs_json *names = zs_band_member(&Properties(), "categories");
+        if (!IsFromStore(names != nullptr, ZS_BAND_CATEGORIES))
+            return GDALPamRasterBand::GetCategoryNames();
+        const zs_json *e = m_categories.empty() ? zs_json_first(names) : nullptr;
+        for (; e != nullptr; e = zs_json_next(e))
+        {
+            const char *name = "";
+            zs_json_string(e, &name);
+            m_categories.AddString(name);
+        }
+        return m_categories.List();
+    });
 }
 
 GDALColorTable *ShardedZarrRasterBand::GetColorTable()
 {
     return zsGuard([&] {
-        const auto &properties = Properties();
-        if (!IsFromStore(properties.colour_table != nullptr, ZS_BAND_COLOUR_TABLE))
+        const zs_json *colours = zs_band_member(&Properties(), "color_table");
+        if (!IsFromStore(colours != nullptr, ZS_BAND_COLOUR_TABLE))
             return GDALPamRasterBand::GetColorTable();
         if (m_colorTable == nullptr)
         {
             auto table = std::make_unique<GDALColorTable>();
-            for (size_t i = 0; i < properties.colour_count; i++)
+            for (const zs_json *e = zs_json_first(colours); e != nullptr; e = zs_json_next(e))
             {
-                const auto &c = properties.colour_table[i];
-                const GDALColorEntry entry = {c.r, c.g, c.b, c.a};
-                table->SetColorEntry(static_cast<int>(i), &entry);
+                short c[4];
+                zs_colour_read(e, c);
+                const GDALColorEntry entry = {c[0], c[1], c[2], c[3]};
+                table->SetColorEntry(table->GetColorEntryCount(), &entry);
             }
             // As of a GeoTIFF: programs look up any byte.
             constexpr int BYTES = 256;
@@ -308,7 +274,7 @@ GDALColorTable *ShardedZarrRasterBand::GetColorTable()
 
 const char *ShardedZarrRasterBand::ColorOfNames()
 {
-    const char *colour = zs_colour_of_name(Properties().description);
+    const char *colour = zs_colour_of_name(zs_band_text(&Properties(), "description"));
     const size_t source = Source();
     const ZSArray &array = View().Array(source);
     if (colour == nullptr && View().Slices(source).dim_count > 0)
@@ -336,10 +302,10 @@ GDALColorInterp ShardedZarrRasterBand::GetColorInterpretation()
         const GDALColorInterp set = GDALPamRasterBand::GetColorInterpretation();
         if (set != GCI_Undefined || Dataset().m_isMask)
             return set;
-        const auto &properties = Properties();
-        if (properties.colour_name == nullptr && properties.colour_table != nullptr)
+        const char *colour = zs_band_text(&Properties(), "color_interpretation");
+        if (colour == nullptr && zs_band_member(&Properties(), "color_table") != nullptr)
             return GCI_PaletteIndex;
-        const char *colour = properties.colour_name != nullptr ? properties.colour_name : ColorOfNames();
+        colour = colour != nullptr ? colour : ColorOfNames();
         return colour != nullptr ? GDALGetColorInterpretationByName(colour) : GCI_Undefined;
     });
 }
@@ -347,20 +313,17 @@ GDALColorInterp ShardedZarrRasterBand::GetColorInterpretation()
 /* ---- Setting: into m_properties, which is flushed to the array's attributes; where the store is only read, into a
  * side-car file ---- */
 
-const struct zs_band_properties &ShardedZarrRasterBand::CurrentProperties()
+const ZSProperties &ShardedZarrRasterBand::CurrentProperties()
 {
     auto &properties = Properties();
     if ((m_read & DOMAINS) != 0)
-    {
-        zs_domains_clear(&properties.domains);
-        properties.domains = zsDomainsOf(*this);
-    }
+        zsTakeDomains(properties, *this);
     if ((m_read & ITEMS) != 0)
     {
         std::string words;
         CPLStringList own = zsItemsNotIn(m_shown.Get(), PositionItems(words).List());
         own = zsItemsNotIn(own.List(), Dataset().OwnItems(Source()).List());
-        zs_names_free(std::exchange(properties.metadata, zsCopyList(own.List())));
+        properties.SetItems(own.List());
     }
     return properties;
 }
@@ -463,35 +426,36 @@ CPLErr ShardedZarrRasterBand::SetScale(double scale)
 {
     return Set(
         ZS_BAND_SCALE, [&] { return GDALPamRasterBand::SetScale(scale); },
-        [&](struct zs_band_properties &properties) { properties.scale = scale, properties.has_scale = true; });
+        [&](ZSProperties &properties) { properties.SetNumber("scale", scale); });
 }
 
 CPLErr ShardedZarrRasterBand::SetOffset(double offset)
 {
     return Set(
         ZS_BAND_OFFSET, [&] { return GDALPamRasterBand::SetOffset(offset); },
-        [&](struct zs_band_properties &properties) { properties.offset = offset, properties.has_offset = true; });
+        [&](ZSProperties &properties) { properties.SetNumber("offset", offset); });
 }
 
 CPLErr ShardedZarrRasterBand::SetUnitType(const char *unit)
 {
     return Set(
         ZS_BAND_UNIT, [&] { return GDALPamRasterBand::SetUnitType(unit); },
-        [&](struct zs_band_properties &properties) { zsReplaceText(properties.unit, unit); });
+        [&](ZSProperties &properties) { properties.SetText("unit", unit); });
 }
 
 CPLErr ShardedZarrRasterBand::SetCategoryNames(char **names)
 {
-    char **stored = Properties().categories; // CF's flags hold more: the same names change nothing
+    char **now = GetCategoryNames(); // CF's flags hold more: the same names change nothing
     const int count = CSLCount(names);
-    bool isSame = stored != nullptr && IsFromStore(true, ZS_BAND_CATEGORIES) && CSLCount(stored) == count;
+    bool isSame = now != nullptr && now == m_categories.List() && CSLCount(now) == count;
     for (int i = 0; isSame && i < count; i++)
-        isSame = strcmp(stored[i], names[i]) == 0;
+        isSame = strcmp(now[i], names[i]) == 0;
     if (isSame)
         return CE_None;
-    const auto inStore = [&](struct zs_band_properties &properties)
+    const auto inStore = [&](ZSProperties &properties)
     {
-        zs_names_free(std::exchange(properties.categories, zsCopyList(names)));
+        properties.SetNames("categories", names);
+        m_categories.Clear();
     };
     return Set(ZS_BAND_CATEGORIES, [&] { return GDALPamRasterBand::SetCategoryNames(names); }, inStore);
 }
@@ -500,7 +464,7 @@ CPLErr ShardedZarrRasterBand::SetColorInterpretation(GDALColorInterp interpretat
 {
     return Set(
         ZS_BAND_COLOUR, [&] { return GDALPamRasterBand::SetColorInterpretation(interpretation); },
-        [&](struct zs_band_properties &properties)
+        [&](ZSProperties &properties)
         {
             setColor(properties, interpretation);
             if (interpretation == GCI_Undefined && ColorOfNames() != nullptr)
@@ -513,11 +477,11 @@ CPLErr ShardedZarrRasterBand::SetColorTable(GDALColorTable *table)
     if (table != nullptr && table->GetPaletteInterpretation() != GPI_RGB)
         return zsRefuse(CPLE_NotSupported, "%s: expected a colour table of RGB",
                         zsShown(poDS->GetDescription()).c_str());
-    const auto inStore = [&](struct zs_band_properties &properties)
+    const auto inStore = [&](ZSProperties &properties)
     {
         const bool wasPalette = GetColorInterpretation() == GCI_PaletteIndex;
         setColorTable(properties, table);
-        if (properties.colour_table != nullptr || wasPalette)
+        if (table != nullptr || wasPalette)
             setColor(properties, GCI_Undefined); // a band with a table is a palette
         m_colorTable.reset();
     };
@@ -532,11 +496,13 @@ void ShardedZarrRasterBand::DropIdentity()
 {
     constexpr unsigned pair = ZS_BAND_SCALE | ZS_BAND_OFFSET;
     auto &properties = Properties();
-    const bool isIdentity = (!properties.has_scale || properties.scale == 1) &&
-                            (!properties.has_offset || properties.offset == 0);
-    if ((m_changed & pair) == 0 || !isIdentity)
+    double scale = 1, offset = 0;
+    zs_json_double(zs_band_member(&properties, "scale"), &scale);
+    zs_json_double(zs_band_member(&properties, "offset"), &offset);
+    if ((m_changed & pair) == 0 || scale != 1 || offset != 0)
         return;
-    properties.has_scale = properties.has_offset = false;
+    properties.SetText("scale", nullptr);
+    properties.SetText("offset", nullptr);
     m_changed |= pair;
 }
 
@@ -569,14 +535,10 @@ enum zs_status ShardedZarrDataset::FlushBandsOf(size_t source, struct zs_error *
     if (which == 0)
         return ZS_OK;
     const uint64_t slices = m_view.SliceCount(source);
-    PropertyList all(static_cast<size_t>(slices));
+    std::vector<ZSProperties> all(static_cast<size_t>(slices));
     ZS_TRY(zs_bands_read(array.node, 0, slices, slices, &m_view.Properties(source), all.data(), err));
     for (int b = 1; b <= count; b++)
-    {
-        struct zs_band_properties &to = all[m_view.SliceOf(before + b)];
-        zs_band_properties_clear(&to);
-        ZS_TRY(zs_band_properties_copy(&Band(before + b).CurrentProperties(), &to, err));
-    }
+        all[m_view.SliceOf(before + b)] = Band(before + b).CurrentProperties();
     return zs_update_bands(m_view.store->hierarchy, array.node, array.axes, all.data(), all.size(), which, err);
 }
 

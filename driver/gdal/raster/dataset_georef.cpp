@@ -393,13 +393,16 @@ static std::string valuesName(const ZSStore &store, const char *path)
     c.store = store.name;
     const std::string name = c.SubdatasetName(path);
     const struct zs_node *node;
-    struct zs_band_properties p;
+    ZSProperties p;
     if (zs_hierarchy_node(store.hierarchy, path, &node, nullptr) != ZS_OK ||
         zs_band_properties_read(node, &p, nullptr) != ZS_OK)
         return name;
     // A fill value of 0 is a coordinate, unless an attribute declares it missing.
     const double missing = p.has_nodata ? zs_dtype_to_double(&node->array->dtype, p.nodata) : 0;
-    const bool masks = p.has_nodata && !(p.nodata_is_implied && missing == 0), isPacked = p.has_scale || p.has_offset;
+    const bool masks = p.has_nodata && !(p.nodata_is_implied && missing == 0);
+    double scale = 1, offset = 0;
+    const bool hasScale = zs_json_double(zs_band_member(&p, "scale"), &scale);
+    const bool isPacked = zs_json_double(zs_band_member(&p, "offset"), &offset) || hasScale;
     char *escaped = CPLEscapeString(name.c_str(), -1, CPLES_XML);
     CPLString vrt;
     vrt.Printf(
@@ -407,10 +410,9 @@ static std::string valuesName(const ZSStore &store, const char *path)
         "<NoDataValue>-9999</NoDataValue><ComplexSource><SourceFilename>%s</SourceFilename><SourceBand>1</SourceBand>"
         "<ScaleOffset>%.17g</ScaleOffset><ScaleRatio>%.17g</ScaleRatio>%s</ComplexSource></VRTRasterBand></VRTDataset>",
         static_cast<unsigned long long>(node->array->shape[1]), static_cast<unsigned long long>(node->array->shape[0]),
-        escaped, p.has_offset ? p.offset : 0, p.has_scale ? p.scale : 1,
+        escaped, offset, scale,
         masks ? std::string(CPLSPrintf("<NODATA>%.17g</NODATA>", missing)).c_str() : "");
     CPLFree(escaped);
-    zs_band_properties_clear(&p);
     return isPacked ? vrt : name;
 }
 

@@ -183,7 +183,7 @@ void ShardedZarrDataset::ReadDefaultDomain()
 void ShardedZarrDataset::ReadStoredDomains()
 {
     for (size_t i = 0; i < m_view.sources.size(); i++)
-        m_shown.Show(m_view.Properties(i).domains, *this);
+        m_shown.Show(m_view.Properties(i), *this);
 }
 
 bool ShardedZarrDataset::ReadDomain(const char *domain, const char *name)
@@ -359,14 +359,13 @@ enum zs_status ShardedZarrDataset::FlushItems(struct zs_error *err)
     ZS_TRY(m_view.IsGroup() ? WriteItemsOfGroup(err) : WriteItemsOfArray(err));
     if (m_view.IsGroup() && !areDomains)
         return ZS_OK;
-    struct zs_domains domains = zsDomainsOf(*this);
-    const ZSOwned<struct zs_domains> cleared(&domains, zs_domains_clear);
+    ZSProperties properties;
+    zsTakeDomains(properties, *this);
     for (const auto &source : m_view.sources)
     {
         zs_json *attributes;
         ZS_TRY(zs_hierarchy_edit(m_view.store->hierarchy, source.array->node, &attributes, err));
-        if (!zs_domains_write(attributes, ZS_DOMAINS_ATTRIBUTE, &domains))
-            return zs_fail_memory(err);
+        ZS_TRY(zs_write_band_properties(attributes, &properties, ZS_BAND_METADATA, err));
     }
     return ZS_OK;
 }

@@ -1,6 +1,6 @@
 #include "items.h"
 
-#include "gdal/handles.h"
+#include <new>
 
 std::string zsItemName(const char *item)
 {
@@ -113,17 +113,21 @@ bool zsIsLostDomain(const char *domain)
     return EQUAL(domain, "GEOLOCATION"); // names another dataset with the coordinates: a copy would only have that name
 }
 
-struct zs_domains zsDomainsOf(GDALMajorObject &object)
+void zsTakeDomains(ZSProperties &properties, GDALMajorObject &object)
 {
-    struct zs_domains found = {};
     const CPLStringList names(object.GetMetadataDomainList());
+    properties.SetText("metadata_domains", nullptr);
     for (int i = 0; i < names.size(); i++)
     {
-        if (zsIsStoredDomain(names[i]) &&
-            !zs_domains_add(&found, zsUtf8(names[i]).c_str(), zsUtf8List(object.GetMetadata(names[i])).List()))
-            CPLError(CE_Failure, CPLE_OutOfMemory, "no memory for metadata domain %s", names[i]);
+        const CSLConstList items = zsIsStoredDomain(names[i]) ? object.GetMetadata(names[i]) : nullptr;
+        if (items == nullptr || *items == nullptr)
+            continue;
+        if (zs_band_member(&properties, "metadata_domains") == nullptr)
+            zs_json_set(properties.members, "metadata_domains", zs_json_new_object());
+        zs_json *all = zs_json_get_mutable(properties.members, "metadata_domains");
+        if (!zs_add_names(all, zsUtf8(names[i]).c_str(), zsUtf8List(items).List()))
+            throw std::bad_alloc();
     }
-    return found;
 }
 
 /* ---- What is shown ---- */
@@ -134,14 +138,20 @@ void ZSShownMetadata::Show(const char *domain, CSLConstList stored, CSLConstList
     m_lists.SetMetadata(list.List(), domain);
 }
 
-void ZSShownMetadata::Show(const struct zs_domains &domains, GDALMajorObject &beside)
+void ZSShownMetadata::Show(const struct zs_band_properties &properties, GDALMajorObject &beside)
 {
-    for (size_t i = 0; i < domains.count; i++)
+    const zs_json *d = zs_json_first(zs_band_member(&properties, "metadata_domains"));
+    for (; d != nullptr; d = zs_json_next(d))
     {
-        const struct zs_domain &d = domains.list[i];
-        const auto over = beside.GDALMajorObject::GetMetadata(d.name);
-        if (zsIsStoredDomain(d.name) && Get(d.name) == nullptr && over == nullptr)
-            m_lists.SetMetadata(d.items, d.name);
+        const char *name = zs_json_name(d);
+        char **items = nullptr;
+        struct zs_error err;
+        if (!zsIsStoredDomain(name) || Get(name) != nullptr || beside.GDALMajorObject::GetMetadata(name) != nullptr)
+            continue;
+        if (zs_items_of(d, &items, &err) != ZS_OK)
+            zsReport(err);
+        const ZSOwned<char *> freed(items, zs_names_free);
+        m_lists.SetMetadata(items, name);
     }
     const CPLStringList others(beside.GDALMajorObject::GetMetadataDomainList());
     for (int i = 0; i < others.size(); i++)

@@ -8,11 +8,7 @@
 #include <string>
 
 #include "gdal/guard.h"
-
-extern "C"
-{
-#include "geo/bands.h"
-}
+#include "gdal/handles.h"
 
 /* The name of an item; all of a text that has no '='. */
 std::string zsItemName(const char *item);
@@ -50,8 +46,8 @@ bool zsIsStoredDomain(const char *domain);
 /* Whether a copy loses something by leaving out a domain that the store does not keep. */
 bool zsIsLostDomain(const char *domain);
 
-/* The domains of a data set or band that a store keeps; release with zs_domains_clear(). */
-struct zs_domains zsDomainsOf(GDALMajorObject &object);
+/* Makes the domains of a data set or band that a store keeps those of properties. */
+void zsTakeDomains(ZSProperties &properties, GDALMajorObject &object);
 
 /* The metadata that a dataset or a band shows: those of the store, and over them those of a side-car file, which alone
  * are in the object itself, so that GDAL does not save the others beside the store. */
@@ -63,7 +59,7 @@ class ZSShownMetadata
     /* Shows a list of the store; `beside` are the object's items of that domain. */
     void Show(const char *domain, CSLConstList stored, CSLConstList beside);
     /* Shows the domains that a store keeps. */
-    void Show(const struct zs_domains &domains, GDALMajorObject &beside);
+    void Show(const struct zs_band_properties &properties, GDALMajorObject &beside);
     /* The names of all domains, the object's, which become the caller's, and those that are shown. */
     char **Names(char **beside);
 

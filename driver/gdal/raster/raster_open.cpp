@@ -237,13 +237,13 @@ static std::string describe(const struct zs_node *node, const struct zs_slices *
     const GDALDataType type = zsGDALType(node->array->dtype.type, node->array->dtype.size);
     const std::string typeName = type == GDT_Unknown ? node->array->dtype.name : GDALGetDataTypeName(type);
     std::string s = shapeText(node, slices);
-    struct zs_band_properties properties;
+    ZSProperties properties;
     struct zs_error err;
     if (zs_band_properties_read(node, &properties, &err) == ZS_OK)
     {
-        const ZSOwned<struct zs_band_properties> cleared(&properties, zs_band_properties_clear);
-        s += properties.description != nullptr ? std::string(" ") + properties.description : "";
-        s += properties.unit != nullptr ? std::string(" (") + properties.unit + ")" : "";
+        const char *name = zs_band_text(&properties, "description"), *unit = zs_band_text(&properties, "unit");
+        s += name != nullptr ? std::string(" ") + name : "";
+        s += unit != nullptr ? std::string(" (") + unit + ")" : "";
     }
     return s + " (" + typeName + ")";
 }

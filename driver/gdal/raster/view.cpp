@@ -217,7 +217,7 @@ const struct zs_band_properties &ZSView::Properties(size_t source)
     auto &properties = m_properties[source];
     if (properties == nullptr)
     {
-        properties.reset(new zs_band_properties{});
+        properties = std::make_unique<ZSProperties>();
         struct zs_error err;
         if (zs_band_properties_read(Array(source).node, properties.get(), &err) != ZS_OK)
             zsReport(err);

@@ -48,7 +48,7 @@ class ZSView
 {
     std::vector<struct zs_band_array> m_slices;
     std::vector<struct zs_healpix_map> m_maps; /* of arrays of HEALPix cells */
-    std::vector<ZSOwnedProperties> m_properties; /* of the arrays, each read when first asked for */
+    std::vector<std::unique_ptr<ZSProperties>> m_properties; /* of the arrays, each read when first asked for */
 
     bool FindSlices(size_t source, uint64_t before, struct zs_error *err);
     bool CheckSize(size_t source, struct zs_error *err);
