@@ -56,15 +56,15 @@ struct zs_band_properties {
     bool has_nodata;
     bool nodata_is_implied; /* by the fill value: no attribute declares it */
     unsigned char nodata[ZS_MAX_ITEM_SIZE]; /* as one element of the array: item_size bytes, native order */
-    char **metadata;   /* NULL-terminated "NAME=VALUE": the attributes that are no other property; nested ones as JSON;
-                          NULL when there are none */
+    char **metadata; /* NULL-terminated "NAME=VALUE": the attributes that are no other property; nested ones as JSON;
+                        NULL when there are none */
     zs_json *members;      /* owned, may be NULL: the others, as an entry of gdal:bands has them */
     const zs_json *common; /* borrowed: of a band, what its array declares; it counts where `members` lack one */
 };
 
 /* The member of a property: "description", "unit", "color_interpretation" (GDAL's name), not empty; "scale", "offset",
- * finite; "categories", a list whose index is the pixel's value, with "" for those that have no name; "color_table", a
- * list for zs_colour_read(); "metadata_domains". NULL where it has none. Description and domains are its own alone. */
+ * finite; "categories", a list whose index is the pixel's value, where what is no text is no name; "color_table", a list
+ * for zs_colour_read(); "metadata_domains". NULL where it has none. Description and domains are its own alone. */
 const zs_json *zs_band_member(const struct zs_band_properties *band, const char *name);
 /* The same where it is a text, else NULL. */
 const char *zs_band_text(const struct zs_band_properties *band, const char *name);
