@@ -63,8 +63,8 @@ struct zs_band_properties {
 };
 
 /* The member of a property: "description", "unit", "color_interpretation" (GDAL's name), not empty; "scale", "offset",
- * finite; "categories", a list whose index is the pixel's value, where what is no text is no name; "color_table", a list
- * for zs_colour_read(); "metadata_domains". NULL where it has none. Description and domains are its own alone. */
+ * finite; "categories", a list whose index is the pixel's value, where what is no text is no name; "color_table", for
+ * zs_colour_read(); "metadata_domains". NULL where it has none. Description and domains are its own alone. */
 const zs_json *zs_band_member(const struct zs_band_properties *band, const char *name);
 /* The same where it is a text, else NULL. */
 const char *zs_band_text(const struct zs_band_properties *band, const char *name);
