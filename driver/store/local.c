@@ -288,12 +288,10 @@ static enum zs_status local_list(struct zs_store *store, const char *prefix, cha
 static void local_free(struct zs_store *store)
 {
     struct local_store *s = store_of(store);
-    free(s->real_root);
-    free(s->entered);
-    pthread_mutex_destroy(&s->lock);
     if (s->root >= 0)
         close(s->root);
     free(store->root);
+    free(store->path);
     free(s);
 }
 
@@ -307,20 +305,19 @@ static const struct zs_store_ops ops = {.open = local_open,
 enum zs_status zs_store_open_local(const char *root, struct zs_store **store, struct zs_error *err)
 {
     struct local_store *s = zs_calloc(1, sizeof *s);
-    if (s == NULL || (s->base.root = zs_strdup(root)) == NULL) {
-        free(s);
+    ZS_TRY_MEMORY(s, err);
+    s->root = -1;
+    s->base = (struct zs_store){.ops = &ops, .root = zs_strdup(root), .path = zs_strdup(root), .sync = ZS_SYNC_EACH};
+    if (s->base.root == NULL || s->base.path == NULL) {
+        local_free(&s->base);
         return zs_fail_memory(err);
     }
-    s->base.path = s->base.root;
     s->root = zs_open_file(root, O_PATH | O_DIRECTORY);
     struct stat st;
     if (s->root >= 0 && fstat(s->root, &st) == 0) {
         s->root_device = st.st_dev;
         s->root_number = st.st_ino;
     }
-    s->base.ops = &ops;
-    s->base.sync = ZS_SYNC_EACH;
-    pthread_mutex_init(&s->lock, NULL);
     *store = &s->base;
     return ZS_OK;
 }

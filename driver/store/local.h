@@ -2,7 +2,6 @@
 #pragma once
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/types.h>
 
@@ -18,11 +17,8 @@ struct local_store {
     int root; /* the opened directory, held so that no other gets its number; -1: there was none */
     dev_t root_device;
     ino_t root_number;
-    atomic_bool has_metadata; /* a zarr.json was read in it */
-    pthread_mutex_t lock;     /* of all below */
-    char *real_root;          /* without symbolic links; NULL until something is written or removed */
-    char *entered;            /* the prefix whose folder was checked last; NULL: none */
-    bool is_clean;            /* files of dead writers were looked for */
+    atomic_bool has_metadata; /* a zarr.json was read in it, or written */
+    atomic_bool is_clean;     /* files of dead writers were looked for */
 };
 
 static inline struct local_store *store_of(struct zs_store *store)

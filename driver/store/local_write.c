@@ -40,19 +40,10 @@ static char *parent_of(const char *path) /* NULL without memory; freed with free
     return zs_strndup(path, slash != NULL ? (size_t)(slash - path) : 0);
 }
 
-/* Makes a directory, and those above it. */
 static enum zs_status make_directory(const struct zs_store *store, const char *path, struct zs_error *err)
 {
     if (mkdir(path, 0755) == 0)
         return store->sync == ZS_SYNC_EACH ? zs_entry_sync(path, err) : ZS_OK;
-    char *parent = errno == ENOENT ? parent_of(path) : NULL;
-    if (parent != NULL && parent[0] != '\0') {
-        enum zs_status status = make_directory(store, parent, err);
-        free(parent);
-        ZS_TRY(status);
-        return make_directory(store, path, err);
-    }
-    free(parent);
     return errno == EEXIST ? ZS_OK
                            : zs_fail(err, zs_status_of_write(errno), "%s: cannot be created: %s", path,
                                      strerror(errno));
@@ -60,34 +51,28 @@ static enum zs_status make_directory(const struct zs_store *store, const char *p
 
 /* Refuses a folder out of the store, to which a link leads: files of others must not be written or removed through
  * it. */
-static enum zs_status check_inside(struct local_store *store, const char *path, const char *real, struct zs_error *err)
+static enum zs_status check_inside(const struct zs_store *store, const char *path, const char *real,
+                                   struct zs_error *err)
 {
-    pthread_mutex_lock(&store->lock);
-    if (store->real_root == NULL)
-        store->real_root = realpath(store->base.root, NULL);
-    const size_t n = store->real_root != NULL ? strlen(store->real_root) : 0;
-    const bool is_inside =
-        n > 0 && strncmp(real, store->real_root, n) == 0 && (n == 1 || real[n] == '/' || real[n] == '\0');
-    pthread_mutex_unlock(&store->lock);
+    char *root = realpath(store->root, NULL);
+    const size_t n = root != NULL ? strlen(root) : 0;
+    const bool is_inside = n > 0 && strncmp(real, root, n) == 0 && (n == 1 || real[n] == '/' || real[n] == '\0');
+    free(root);
     return is_inside ? ZS_OK
                      : zs_fail(err, ZS_UNSUPPORTED,
                                "%s: this link leads out of the store: nothing is written or removed there", path);
 }
 
-/* Finds or makes the folder of a key, and checks that it lies in the store. ZS_UNSUPPORTED when a symbolic link leads
- * out of it, ZS_NOT_FOUND when it is absent. */
-static enum zs_status enter_above(struct zs_store *store, const char *key, bool make, struct zs_error *err);
-
-/* Like enter_above(), for the folder of a prefix. */
+/* Finds or makes the folder of a prefix, and checks that it lies in the store. ZS_UNSUPPORTED when a symbolic link
+ * leads out of it, ZS_NOT_FOUND when it is absent. */
 static enum zs_status enter_folder(struct zs_store *store, const char *prefix, bool make, struct zs_error *err)
 {
-    char *path = zs_vsi_path(store, prefix);
-    ZS_TRY_MEMORY(path, err);
-    enum zs_status status = ZS_OK;
-    char *real = realpath(path, NULL);
-    if (real == NULL && errno == ENOENT && make) {
+    char *path = zs_vsi_path(store, prefix), *above = parent_of(prefix);
+    enum zs_status status = path != NULL && above != NULL ? ZS_OK : zs_fail_memory(err);
+    char *real = status == ZS_OK ? realpath(path, NULL) : NULL;
+    if (status == ZS_OK && real == NULL && errno == ENOENT && make) {
         /* a root that was removed is not made again */
-        status = prefix[0] == '\0' ? zs_local_check_root(store, err) : enter_above(store, prefix, true, err);
+        status = prefix[0] == '\0' ? zs_local_check_root(store, err) : enter_folder(store, above, true, err);
         if (status == ZS_OK)
             status = make_directory(store, path, err);
         if (status == ZS_OK)
@@ -100,37 +85,20 @@ static enum zs_status enter_folder(struct zs_store *store, const char *prefix, b
     else if (status == ZS_OK && !S_ISDIR(st.st_mode))
         status = zs_fail(err, make ? ZS_IO : ZS_NOT_FOUND, "%s: expected a directory, found a file", path);
     else if (status == ZS_OK)
-        status = check_inside(store_of(store), path, real, err);
+        status = check_inside(store, path, real, err);
     free(path);
+    free(above);
     free(real);
     return status;
 }
 
-/* Keeps the prefix whose folder was checked last; NULL: none. */
-static void set_entered(struct zs_store *store, char *prefix)
-{
-    struct local_store *s = store_of(store);
-    pthread_mutex_lock(&s->lock);
-    char *before = s->entered;
-    s->entered = prefix;
-    pthread_mutex_unlock(&s->lock);
-    free(before);
-}
-
+/* Like enter_folder(), for the folder of a key. */
 static enum zs_status enter_above(struct zs_store *store, const char *key, bool make, struct zs_error *err)
 {
-    struct local_store *s = store_of(store);
     char *prefix = parent_of(key);
     ZS_TRY_MEMORY(prefix, err);
-    pthread_mutex_lock(&s->lock);
-    bool is_known = s->entered != NULL && strcmp(s->entered, prefix) == 0;
-    pthread_mutex_unlock(&s->lock);
-    is_known = is_known && (!make || access(store->root, F_OK) == 0); /* all may have been removed */
-    const enum zs_status status = is_known ? ZS_OK : enter_folder(store, prefix, make, err);
-    if (status == ZS_OK && !is_known)
-        set_entered(store, prefix);
-    else
-        free(prefix);
+    const enum zs_status status = enter_folder(store, prefix, make, err);
+    free(prefix);
     return status;
 }
 
@@ -139,11 +107,8 @@ static enum zs_status enter_above(struct zs_store *store, const char *key, bool 
 /* Makes the temporary file in the root, where the next writer finds those of a dead one in a single directory. */
 static enum zs_status open_temporary(struct local_store *store, struct local_writer *w, struct zs_error *err)
 {
-    pthread_mutex_lock(&store->lock);
-    if (!store->is_clean)
+    if (!atomic_exchange(&store->is_clean, true))
         zs_temporary_clean(store->base.root);
-    store->is_clean = true;
-    pthread_mutex_unlock(&store->lock);
     const enum zs_status status = zs_temporary_create(store->base.root, &w->fd, &w->temp_path, err);
     if (status == ZS_OK)
         zs_files_take(1);
@@ -234,7 +199,6 @@ static enum zs_status publish_file(struct local_writer *w, struct zs_error *err)
     if (rename(w->temp_path, w->path) != 0) {
         /* another process may have removed the folder meanwhile */
         const int reason = errno;
-        set_entered(store, NULL);
         if (reason == ENOENT)
             ZS_TRY(enter_above(store, w->base.key, true, err));
         if (reason != ENOENT || rename(w->temp_path, w->path) != 0)
@@ -255,6 +219,8 @@ static enum zs_status local_commit(struct zs_writer *writer, struct zs_error *er
     if (status == ZS_OK) {
         free(w->temp_path);
         w->temp_path = NULL;
+        if (strcmp(writer->key, "zarr.json") == 0)
+            atomic_store(&store_of(writer->store)->has_metadata, true);
     }
     if (status == ZS_OK && writer->store->sync == ZS_SYNC_EACH)
         status = zs_entry_sync(w->path, err);
@@ -455,7 +421,6 @@ static enum zs_status lock_directory(const char *path, struct zs_lock **lock, st
 /* Locks the folder of an object, and makes it if it is absent: without it there is nothing to lock. */
 static enum zs_status local_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err)
 {
-    set_entered(store, NULL); /* it must be there */
     ZS_TRY(enter_above(store, key, true, err));
     char *prefix = parent_of(key), *path = prefix != NULL ? zs_vsi_path(store, prefix) : NULL;
     const bool is_ours = path != NULL && prefix[0] == '\0' && zs_staging_is_path(store->root); /* locked already */
@@ -494,7 +459,6 @@ static void local_remove_directory(struct zs_store *store, const char *prefix)
     char *path = zs_vsi_path(store, prefix);
     if (path != NULL)
         (void)rmdir(path);
-    set_entered(store, NULL);
     free(path);
 }
 
@@ -511,7 +475,6 @@ static enum zs_status local_rename(struct zs_store *store, const char *from, con
         status = zs_fail(err, ZS_ARGUMENT, "%s: there is something already", after);
     else if (rename(before, after) != 0 && errno != ENOENT)
         status = zs_fail(err, ZS_IO, "%s: cannot be renamed to %s: %s", before, after, strerror(errno));
-    set_entered(store, NULL);
     if (status == ZS_OK && store->sync == ZS_SYNC_EACH)
         status = zs_entry_sync(after, err);
     free(before);
@@ -547,17 +510,6 @@ static enum zs_status local_check(struct zs_store *store, const char *prefix, st
     return status;
 }
 
-static void local_moved(struct zs_store *store, char *path)
-{
-    struct local_store *s = store_of(store);
-    free(path); /* the root opens it */
-    pthread_mutex_lock(&s->lock);
-    free(s->real_root);
-    s->real_root = NULL;
-    pthread_mutex_unlock(&s->lock);
-    atomic_store(&s->has_metadata, true); /* a new store is whole when it moves to its path */
-}
-
 const struct zs_writing_ops zs_local_writing = {
     .create = local_create,
     .write = local_write,
@@ -578,5 +530,4 @@ const struct zs_writing_ops zs_local_writing = {
     .remove_directory = local_remove_directory,
     .rename = local_rename,
     .is_link = local_is_link,
-    .is_replaced = zs_local_is_replaced,
-    .moved = local_moved};
+    .is_replaced = zs_local_is_replaced};

@@ -59,21 +59,16 @@ bool zs_store_is_replaced(const struct zs_store *store)
 
 enum zs_status zs_store_moved(struct zs_store *store, const char *root, struct zs_error *err)
 {
-    char *copy = zs_strdup(root), *path = zs_strdup(root);
-    if (copy == NULL || path == NULL) {
-        free(copy);
+    char *shown = zs_path_shown(root), *path = zs_strdup(root);
+    if (shown == NULL || path == NULL) {
+        free(shown);
         free(path);
         return zs_fail_memory(err);
     }
-    const bool is_root = store->path == store->root;
     free(store->root);
-    store->root = copy;
-    if (is_root)
-        store->path = copy;
-    if (OPERATION(store, moved) != NULL)
-        store->ops->writing->moved(store, path);
-    else
-        free(path);
+    free(store->path);
+    store->root = shown;
+    store->path = path;
     return ZS_OK;
 }
 

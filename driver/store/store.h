@@ -255,7 +255,6 @@ struct zs_writing_ops {
     enum zs_status (*rename)(struct zs_store *s, const char *from, const char *to, struct zs_error *err);
     enum zs_status (*is_link)(struct zs_store *s, const char *prefix, enum zs_link *link, struct zs_error *err);
     bool (*is_replaced)(const struct zs_store *s); /* the root can be distinguished from another of its name */
-    void (*moved)(struct zs_store *s, char *path); /* after `root` changed; takes over `path`, which opens it now */
 };
 
 struct zs_store_ops {
@@ -275,8 +274,8 @@ struct zs_store_ops {
 struct zs_store {
     const struct zs_store_ops *ops;
     struct zs_store *inner; /* the store that this one reads; owned; NULL: none */
-    char *root;       /* for messages: without credentials and queries (vsi.h) */
-    const char *path; /* ... and what opens it, where that is a path; may be `root` itself */
+    char *root; /* for messages: without credentials and queries (vsi.h) */
+    char *path; /* what opens it; NULL where that is no path */
     enum zs_sync sync;
     bool is_remote; /* a round trip costs more than reading some more bytes */
     /* The object at the root that describes a store of another layout; NULL: Zarr's own. Static. */

@@ -464,13 +464,6 @@ static enum zs_status vsi_rename(struct zs_store *store, const char *from, const
     return status;
 }
 
-static void vsi_moved(struct zs_store *store, char *path)
-{
-    struct vsi_store *s = (struct vsi_store *)store;
-    free(s->path);
-    store->path = s->path = path;
-}
-
 static void vsi_forget(struct zs_store *store, const char *key)
 {
     const struct vsi_store *s = (const struct vsi_store *)store;
@@ -483,7 +476,7 @@ static void vsi_free(struct zs_store *store)
     struct vsi_store *s = (struct vsi_store *)store;
     zs_http_free(s->http);
     free(store->root);
-    free(s->path);
+    free(store->path);
     free(s);
 }
 
@@ -525,8 +518,7 @@ static const struct zs_writing_ops writing = {.create = zs_vsi_create,
                                               .lock = vsi_lock,
                                               .unlock = vsi_unlock,
                                               .remove_directory = vsi_remove_directory,
-                                              .rename = vsi_rename,
-                                              .moved = vsi_moved};
+                                              .rename = vsi_rename};
 static const struct zs_store_ops vsi_ops = {.open = vsi_open,
                                             .read = vsi_read,
                                             .close = vsi_close,
@@ -549,7 +541,6 @@ enum zs_status zs_store_open_vsi(const char *root, const struct zs_path_kind *ki
         return status;
     }
     s->kind = *kind;
-    s->path = path;
     s->base = (struct zs_store){.ops = &vsi_ops, .root = shown, .path = path, .is_remote = kind->is_remote};
     const char *setting = zs_vsi_option(path, "SHARDEDZARR_CONDITIONAL_PUT");
     s->base.sends_conditions = setting == NULL || CPLTestBool(setting);

@@ -80,7 +80,6 @@ struct zs_http;
 struct vsi_store {
     struct zs_store base;
     struct zs_path_kind kind;
-    char *path; /* base.path */
     struct zs_http *http; /* NULL: its objects are not read by plain requests */
 };
 

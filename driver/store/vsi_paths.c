@@ -21,94 +21,52 @@ static bool begins(const char *path, const char *prefix)
     return strncmp(path, prefix, strlen(prefix)) == 0;
 }
 
-/* The path of the file that a prefix looks into, in `*decoded` (freed with CPLFree()) or in `path` itself; NULL when it
- * looks into none. */
-static const char *path_within(const char *path, bool *is_archive, char **decoded)
-{
-    static const char *const archives[] = {"/vsizip/", "/vsitar/", "/vsi7z/", "/vsirar/"};
-    static const char *const others[] = {"/vsigzip/", "/vsisparse/", "/vsicrypt/"};
-    const char *file = NULL;
-    for (size_t i = 0; i < sizeof archives / sizeof archives[0] && file == NULL; i++)
-        if (begins(path, archives[i])) {
-            *is_archive = true;
-            file = path + strlen(archives[i]);
-            file += *file == '{';
-        }
-    for (size_t i = 0; i < sizeof others / sizeof others[0] && file == NULL; i++)
-        if (begins(path, others[i]))
-            file = path + strlen(others[i]);
-    if (file == NULL && begins(path, "/vsisubfile/")) { /* offset_size,path */
-        file = strchr(path, ',');
-        return file != NULL ? file + 1 : NULL;
-    }
-    if (file == NULL && begins(path, "/vsicached?") && *decoded == NULL) /* options, and file=path, URL-encoded */
-        file = path = *decoded = CPLUnescapeString(path, NULL, CPLES_URL);
-    if (file == NULL)
-        return NULL;
-    const char *named = begins(path, "/vsicached?") || begins(path, "/vsicrypt/") ? strstr(path, "file=") : NULL;
-    if (named != NULL)
-        return named + strlen("file=");
-    return begins(file, "vsi") ? file - 1 : file; /* GDAL takes /vsizip/vsicurl/ for /vsizip//vsicurl/ */
-}
-
 /* GDAL's file systems behind a network. /vsiaz/ carries no condition: it sends objects larger than its buffer in
  * several requests, each of which changes the object. */
 static const struct network {
-    const char *prefix;
+    const char *name;
     bool speaks_http, is_listable, sends_conditions, has_generations;
-} networks[] = {{.prefix = "/vsicurl", .speaks_http = true},
-                {"/vsis3", true, true, true, false},
-                {"/vsigs", true, true, true, true},
-                {"/vsiaz", true, true, false, false},
-                {"/vsiadls", true, true, false, false},
-                {"/vsioss", true, true, false, false},
-                {"/vsiswift", true, true, false, false},
-                {"/vsiwebhdfs", true, true, false, false},
-                {.prefix = "/vsihdfs", .is_listable = true}};
+} networks[] = {{.name = "vsicurl", .speaks_http = true},
+                {"vsis3", true, true, true, false},
+                {"vsigs", true, true, true, true},
+                {"vsiaz", true, true, false, false},
+                {"vsiadls", true, true, false, false},
+                {"vsioss", true, true, false, false},
+                {"vsiswift", true, true, false, false},
+                {"vsiwebhdfs", true, true, false, false},
+                {.name = "vsihdfs", .is_listable = true}};
 
-/* The network of a path; NULL: none. */
+/* The network of a path; NULL: none. Of archives and others of GDAL's file systems that look into a file
+ * ("/vsizip/vsis3/...", "/vsicached?file=%2Fvsis3%2F...") that of any part of the path: it is better to take one for
+ * remote that is not. */
 static const struct network *network_of(const char *path)
 {
-    for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
-        const char *rest = path + strlen(networks[i].prefix);
-        if (begins(path, networks[i].prefix) && (*rest == '/' || *rest == '?' || begins(rest, "_streaming/")))
-            return &networks[i];
-    }
+    for (const char *at = begins(path, "/vsimem/") ? NULL : path + 1; at != NULL; at = strstr(at + 1, "vsi"))
+        for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
+            const char *rest = at + strlen(networks[i].name);
+            if (begins(at, networks[i].name) &&
+                (*rest == '/' || *rest == '?' || begins(rest, "%2F") || begins(rest, "_streaming/")))
+                return &networks[i];
+        }
     return NULL;
-}
-
-/* Whether GDAL has a virtual file system for this path. */
-static bool is_virtual(const char *path)
-{
-    char **prefixes = VSIGetFileSystemsPrefixes();
-    bool found = false;
-    for (char **prefix = prefixes; prefix != NULL && *prefix != NULL && !found; prefix++) {
-        const size_t n = strlen(*prefix);
-        found = n > 0 && (begins(path, *prefix) || (strlen(path) + 1 == n && strncmp(path, *prefix, n - 1) == 0));
-    }
-    CSLDestroy(prefixes);
-    return found;
 }
 
 struct zs_path_kind zs_path_kind_of(const char *path)
 {
-    struct zs_path_kind kind = {.is_memory = begins(path, "/vsimem/")};
-    char *decoded = NULL;
-    const char *innermost = path;
-    for (const char *next; (next = path_within(innermost, &kind.is_archive, &decoded)) != NULL;)
-        innermost = next;
-    const struct network *network = network_of(innermost), *direct = network_of(path);
+    static const char *const archives[] = {"/vsizip/", "/vsitar/", "/vsi7z/", "/vsirar/"};
+    /* A network path fails even if this GDAL was built without it; it is not looked for on a disk. */
+    struct zs_path_kind kind = {.is_local = !begins(path, "/vsi"), .is_memory = begins(path, "/vsimem/")};
+    const struct network *network = kind.is_local ? NULL : network_of(path);
+    for (size_t i = 0; i < sizeof archives / sizeof archives[0]; i++)
+        kind.is_archive = kind.is_archive || begins(path, archives[i]);
     kind.is_remote = network != NULL;
     kind.speaks_http = kind.is_remote && network->speaks_http;
     kind.is_listable = kind.is_memory || kind.is_archive;
-    if (direct != NULL && strchr(path + 1, '/') == path + strlen(direct->prefix)) { /* not _streaming, not options */
-        kind.is_listable = direct->is_listable;
-        kind.sends_conditions = direct->sends_conditions;
-        kind.has_generations = direct->has_generations;
+    if (kind.is_remote && begins(path + 1, network->name) && path[1 + strlen(network->name)] == '/') {
+        kind.is_listable = network->is_listable; /* not _streaming, not options */
+        kind.sends_conditions = network->sends_conditions;
+        kind.has_generations = network->has_generations;
     }
-    /* A network path fails even if this GDAL was built without it; it is not looked for on a disk. */
-    kind.is_local = innermost == path && !kind.is_remote && (!begins(path, "/vsi") || !is_virtual(path));
-    CPLFree(decoded);
     return kind;
 }
 
@@ -119,79 +77,52 @@ bool zs_path_is_remote(const char *path)
 
 /* ---- Names ---- */
 
-static bool is_unreserved(unsigned char c)
-{
-    return isalnum(c) || strchr("-._~/!$&'()*,;=:@+", c) != NULL;
-}
-
-/* The URL of an object below the URL of a root. */
-static char *url_below(const char *root, const char *key)
-{
-    size_t before = strcspn(root, "?");
-    const char *query = root + before;
-    while (before > 0 && root[before - 1] == '/')
-        before--;
-    char *url = malloc(strlen(root) + 3 * strlen(key) + 2);
-    if (url == NULL)
-        return NULL;
-    char *p = url + before;
-    memcpy(url, root, before);
-    *p++ = '/';
-    for (; *key != '\0'; key++)
-        p += snprintf(p, 4, is_unreserved((unsigned char)*key) ? "%c" : "%%%02X", (unsigned char)*key);
-    memcpy(p, query, strlen(query) + 1);
-    return url;
-}
-
-/* Where the value of url= begins in "/vsicurl?a=b&url=...&c=d"; NULL elsewhere. */
+/* Where the value of url= begins in "/vsicurl?a=b&url=..."; NULL elsewhere. */
 static const char *url_option(const char *path)
 {
-    if (!begins(path, "/vsicurl?"))
+    const char *value = begins(path, "/vsicurl?") ? strstr(path, "url=") : NULL;
+    return value != NULL ? value + strlen("url=") : NULL;
+}
+
+/* The path with a key behind the URL of a root, which ends after `n` bytes. A space of the key is "%20" in a URL, and
+ * "%2520" in one that is an option. */
+static char *url_below(const char *root, size_t n, const char *key, bool is_option)
+{
+    const char *plain = is_option ? "-._~/" : "-._~/!$&'()*,;=:@+";
+    char *path = malloc(strlen(root) + 5 * strlen(key) + 2), *p = path;
+    if (path == NULL)
         return NULL;
-    for (const char *p = strchr(path, '?'); p != NULL; p = strchr(p + 1, '&'))
-        if (begins(p + 1, "url="))
-            return p + strlen("?url=");
-    return NULL;
-}
-
-/* The path with another value of url=; `tail` follows the value. */
-static char *with_url(const char *path, const char *value, const char *url)
-{
-    char *escaped = CPLEscapeString(url, -1, CPLES_URL);
-    char *whole = escaped != NULL ? zs_format("%.*s%s%s", (int)(value - path), path, escaped,
-                                              value + strcspn(value, "&"))
-                                  : NULL;
-    CPLFree(escaped);
-    return whole;
-}
-
-/* The value of url=, decoded; freed with CPLFree(). */
-static char *decode_url(const char *value)
-{
-    char *copy = zs_strndup(value, strcspn(value, "&"));
-    char *url = copy != NULL ? CPLUnescapeString(copy, NULL, CPLES_URL) : NULL;
-    free(copy);
-    return url;
+    const char *rest = root + n;
+    while (n > 0 && root[n - 1] == '/')
+        n--;
+    memcpy(p, root, n);
+    p += n;
+    *p++ = '/';
+    for (; *key != '\0'; key++) {
+        const unsigned char c = (unsigned char)*key;
+        const bool is_plain = isalnum(c) || strchr(plain, c) != NULL;
+        p += snprintf(p, 6, is_plain ? "%c" : is_option ? "%%25%02X" : "%%%02X", c);
+    }
+    memcpy(p, rest, strlen(rest) + 1);
+    return path;
 }
 
 char *zs_vsi_path(const struct zs_store *store, const char *key)
 {
-    static const char *const plain[] = {"/vsicurl/", "/vsicurl_streaming/"};
     const char *root = store->path, *value = url_option(root);
+    const size_t length = strlen(root);
     if (key[0] == '\0')
         return zs_strdup(root);
     if (value != NULL) {
-        char *url = decode_url(value), *below = url != NULL ? url_below(url, key) : NULL;
-        char *path = below != NULL ? with_url(root, value, below) : NULL;
-        CPLFree(url);
-        free(below);
-        return path;
+        const char *query = strstr(value, "%3F");
+        size_t n = strcspn(value, "?&");
+        if (query != NULL && (size_t)(query - value) < n)
+            n = (size_t)(query - value);
+        return url_below(root, (size_t)(value - root) + n, key, true);
     }
-    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
-        if (begins(root, plain[i]))
-            return url_below(root, key);
-    const size_t n = strlen(root);
-    return zs_format(n > 0 && root[n - 1] == '/' ? "%s%s" : "%s/%s", root, key);
+    if (begins(root, "/vsicurl/") || begins(root, "/vsicurl_streaming/"))
+        return url_below(root, strcspn(root, "?"), key, false);
+    return zs_format(length > 0 && root[length - 1] == '/' ? "%s%s" : "%s/%s", root, key);
 }
 
 char *zs_vsi_object_url(const char *path)
@@ -269,18 +200,17 @@ char *zs_text_shown(const char *text)
 char *zs_path_shown(const char *path)
 {
     const char *value = url_option(path);
-    char *url = value != NULL ? decode_url(value) : NULL;
-    const char *whole = url != NULL ? url : path;
-    if ((value != NULL && url == NULL) || !begins(path, "/vsi"))
-        return value != NULL ? NULL : zs_strdup(path);
-    char *shown = malloc(strlen("/vsicurl/") + strlen(whole) + 1), *to = shown;
-    if (shown != NULL && url != NULL)
-        to += snprintf(to, sizeof "/vsicurl/", "/vsicurl/");
-    if (shown != NULL) {
+    char *option = value != NULL ? zs_strndup(value, strcspn(value, "&")) : NULL;
+    char *url = option != NULL ? CPLUnescapeString(option, NULL, CPLES_URL) : NULL;
+    char *whole = value == NULL ? zs_strdup(path) : url != NULL ? zs_format("/vsicurl/%s", url) : NULL;
+    char *shown = whole != NULL ? zs_strdup(whole) : NULL, *to = shown;
+    if (shown != NULL && begins(path, "/vsi")) {
         (void)copy_word(whole, "", &to);
         *to = '\0';
     }
+    free(option);
     CPLFree(url);
+    free(whole);
     return shown;
 }
 
