@@ -1,7 +1,6 @@
 #define _GNU_SOURCE /* timegm() */
 /* Which commit of an Icechunk repository a name asks for. Branches, tags and commits are in one object (version 2), or
  * in one for each (version 1). */
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,38 +11,11 @@
 #include "store/vsi.h"
 #include "zarr/name.h"
 
-/* The tables Repo (version 2), Ref, SnapshotInfo and RepoStatus, and what is wanted of a Snapshot (version 1). */
-struct repo {
-    struct zs_flat_vector tags, branches, snapshots, flags[2]; /* flags: enabled, disabled */
-    struct zs_flat_table status;
-};
-static const struct zs_flat_field repo_fields[] = {{1, ZS_FLAT_VECTOR, 4, offsetof(struct repo, tags), true},
-                                                   {2, ZS_FLAT_VECTOR, 4, offsetof(struct repo, branches), true},
-                                                   {4, ZS_FLAT_VECTOR, 4, offsetof(struct repo, snapshots), true},
-                                                   {5, ZS_FLAT_TABLE, 4, offsetof(struct repo, status), true},
-                                                   {10, ZS_FLAT_VECTOR, 2, offsetof(struct repo, flags[0]), false},
-                                                   {11, ZS_FLAT_VECTOR, 2, offsetof(struct repo, flags[1]), false}};
-
-struct ref {
-    struct zs_flat_vector name;
-    uint64_t snapshot; /* its number in the list */
-};
-static const struct zs_flat_field ref_fields[] = {{0, ZS_FLAT_VECTOR, 1, offsetof(struct ref, name), true},
-                                                  {1, ZS_FLAT_NUMBER, 4, offsetof(struct ref, snapshot), false}};
-
+/* A commit, of the list in a repository's object (version 2) or of its own file (version 1). */
 struct snapshot {
     const unsigned char *id, *parent_id;
     uint64_t parent, flushed_at; /* parent: its number in the list */
 };
-static const struct zs_flat_field info_fields[] = {
-    {0, ZS_FLAT_STRUCT, ZS_ICECHUNK_ID_BYTES, offsetof(struct snapshot, id), true},
-    {1, ZS_FLAT_NUMBER, 4, offsetof(struct snapshot, parent), false},
-    {2, ZS_FLAT_NUMBER, 8, offsetof(struct snapshot, flushed_at), false}};
-static const struct zs_flat_field file_fields[] = {
-    {1, ZS_FLAT_STRUCT, ZS_ICECHUNK_ID_BYTES, offsetof(struct snapshot, parent_id), false},
-    {3, ZS_FLAT_NUMBER, 8, offsetof(struct snapshot, flushed_at), false}};
-
-static const struct zs_flat_field status_fields[] = {{0, ZS_FLAT_NUMBER, 1, 0, false}};
 
 /* Feature flags that are known: moving nodes, making and removing tags. None of them changes what is read. */
 #define FIRST_FLAG 3
@@ -156,72 +128,75 @@ static enum zs_status parse_selector(const char *wanted, struct selector *select
     return ZS_OK;
 }
 
-/* Appends a name to a list with commas between; a NULL list has failed. */
-static void add_name(char **names, const char *name)
-{
-    char *longer = *names != NULL ? zs_format("%s%s%s", *names, (*names)[0] != '\0' ? "," : "", name) : NULL;
-    free(*names);
-    *names = longer;
-}
-
 /* ---- The history: one object (version 2), or one for each name and commit (version 1) ---- */
 
 struct history {
     const struct zs_icechunk_files *files;
     struct zs_icechunk_file *info; /* NULL: version 1 */
-    struct repo repo;
+    struct zs_flat_vector refs[SNAPSHOT], snapshots; /* refs: of a branch or a tag */
     uint64_t at; /* number of the commit that was found last in the list */
 };
 
-/* Checks that the repository may be read. */
+/* Reads the table Repo, and checks that the repository may be read. */
 static enum zs_status read_info(struct history *h, struct zs_error *err)
 {
-    const struct zs_flat_table root = zs_flat_root(&h->info->flat);
-    uint64_t availability = 0;
-    ZS_TRY(ZS_FLAT_READ(&root, repo_fields, &h->repo, err));
-    ZS_TRY(ZS_FLAT_READ(&h->repo.status, status_fields, &availability, err));
-    for (int i = 0; i < 2; i++) {
-        const struct zs_flat_vector *flags = &h->repo.flags[i];
-        for (const unsigned char *f = flags->data; f != NULL && f < flags->data + 2 * flags->count; f += 2)
+    struct zs_flat_table root = zs_flat_root(&h->info->flat), status = zs_flat_table(&root, 5);
+    const struct zs_flat_vector flags[] = {zs_flat_vector(&root, 10, 2, false),  /* enabled */
+                                           zs_flat_vector(&root, 11, 2, false)}; /* disabled */
+    const uint64_t availability = zs_flat_number(&status, 0, 1);
+    h->refs[TAG] = zs_flat_vector(&root, 1, 4, true);
+    h->refs[BRANCH] = zs_flat_vector(&root, 2, 4, true);
+    h->snapshots = zs_flat_vector(&root, 4, 4, true);
+    ZS_TRY(zs_flat_check(&root, err));
+    ZS_TRY(zs_flat_check(&status, err));
+    for (int i = 0; i < 2; i++)
+        for (const unsigned char *f = flags[i].data; f != NULL && f < flags[i].data + 2 * flags[i].count; f += 2)
             if (f[0] < FIRST_FLAG || f[0] > LAST_FLAG || f[1] != 0)
                 return zs_fail(err, ZS_UNSUPPORTED, "expected feature flags %d to %d, found %d", FIRST_FLAG, LAST_FLAG,
                                f[0] | f[1] << 8);
-    }
     return availability <= MOST_AVAILABILITY ? ZS_OK : zs_fail(err, ZS_UNSUPPORTED, "the repository is offline");
 }
 
-/* Reads commit `number` of the list. */
+/* Reads commit `number` of the list, a table SnapshotInfo. */
 static enum zs_status read_listed(const struct history *h, uint64_t number, struct snapshot *snapshot,
                                   struct zs_error *err)
 {
-    if (number >= h->repo.snapshots.count)
-        return zs_fail(err, ZS_CORRUPT, "expected one of %zu snapshots, found number %llu", h->repo.snapshots.count,
+    if (number >= h->snapshots.count)
+        return zs_fail(err, ZS_CORRUPT, "expected one of %zu snapshots, found number %llu", h->snapshots.count,
                        (unsigned long long)number);
-    const struct zs_flat_table t = zs_flat_element(&h->repo.snapshots, (size_t)number);
-    return ZS_FLAT_READ(&t, info_fields, snapshot, err);
+    struct zs_flat_table t = zs_flat_element(&h->snapshots, (size_t)number);
+    snapshot->id = zs_flat_struct(&t, 0, ZS_ICECHUNK_ID_BYTES, true);
+    snapshot->parent = zs_flat_number(&t, 1, 4);
+    snapshot->flushed_at = zs_flat_number(&t, 2, 8);
+    return zs_flat_check(&t, err);
 }
 
-static const struct zs_flat_vector *refs_of(const struct history *h, enum word what)
+/* Reads the name of a branch or tag, a table Ref, and the number of its commit in the list. */
+static enum zs_status read_ref(const struct history *h, enum word what, size_t i, struct zs_flat_vector *name,
+                               uint64_t *number, struct zs_error *err)
 {
-    return what == TAG ? &h->repo.tags : &h->repo.branches;
+    struct zs_flat_table t = zs_flat_element(&h->refs[what], i);
+    *name = zs_flat_vector(&t, 0, 1, true);
+    *number = zs_flat_number(&t, 1, 4);
+    return zs_flat_check(&t, err);
 }
 
 /* Finds the commit of a branch or tag in the list, or, for SNAPSHOT, of an id. ZS_NOT_FOUND. */
 static enum zs_status find_listed(struct history *h, enum word what, const char *name, char *id,
                                   struct zs_error *err)
 {
-    const struct zs_flat_vector *list = what == SNAPSHOT ? &h->repo.snapshots : refs_of(h, what);
-    for (size_t i = 0; i < list->count; i++) {
-        struct ref ref = {.snapshot = i};
-        struct snapshot snapshot = {0};
-        const struct zs_flat_table t = zs_flat_element(list, i);
+    const size_t count = what == SNAPSHOT ? h->snapshots.count : h->refs[what].count;
+    for (size_t i = 0; i < count; i++) {
+        struct snapshot snapshot;
+        struct zs_flat_vector found = {0};
+        uint64_t number = i;
         if (what != SNAPSHOT)
-            ZS_TRY(ZS_FLAT_READ(&t, ref_fields, &ref, err));
-        if (what != SNAPSHOT && (ref.name.count != strlen(name) || memcmp(ref.name.data, name, ref.name.count) != 0))
+            ZS_TRY(read_ref(h, what, i, &found, &number, err));
+        if (what != SNAPSHOT && (found.count != strlen(name) || memcmp(found.data, name, found.count) != 0))
             continue;
-        ZS_TRY(read_listed(h, ref.snapshot, &snapshot, err));
+        ZS_TRY(read_listed(h, number, &snapshot, err));
         zs_icechunk_id_print(snapshot.id, id);
-        h->at = ref.snapshot;
+        h->at = number;
         if (what != SNAPSHOT || strcmp(id, name) == 0)
             return ZS_OK;
     }
@@ -269,8 +244,9 @@ static enum zs_status find_named(struct history *h, enum word what, const char *
         return find_listed(h, what, name, id, err);
     if (what == SNAPSHOT) {
         struct zs_cache_entry *entry = NULL; /* cached for opening it */
-        ZS_TRY(zs_icechunk_is_id(name) ? zs_icechunk_file_find(h->files, ZS_ICECHUNK_SNAPSHOT, name, &entry, err)
-                                       : ZS_NOT_FOUND);
+        if (!zs_icechunk_is_id(name))
+            return ZS_NOT_FOUND;
+        ZS_TRY(zs_icechunk_file_get(h->files, ZS_ICECHUNK_SNAPSHOT, name, ZS_NOT_FOUND, &entry, err));
         zs_icechunk_file_release(entry);
         memcpy(id, name, ZS_ICECHUNK_ID_TEXT);
         return ZS_OK;
@@ -287,13 +263,14 @@ static enum zs_status find_named(struct history *h, enum word what, const char *
 static char *list_names(const struct history *h, enum word what)
 {
     char *names = zs_strdup("");
-    for (size_t i = 0; i < refs_of(h, what)->count; i++) {
-        struct ref ref = {0};
-        const struct zs_flat_table t = zs_flat_element(refs_of(h, what), i);
-        char *name = ZS_FLAT_READ(&t, ref_fields, &ref, NULL) == ZS_OK ? zs_icechunk_text(&ref.name) : NULL;
-        if (name != NULL)
-            add_name(&names, name);
+    for (size_t i = 0; i < h->refs[what].count && names != NULL; i++) {
+        struct zs_flat_vector found;
+        uint64_t number;
+        char *name = read_ref(h, what, i, &found, &number, NULL) == ZS_OK ? zs_icechunk_text(&found) : NULL;
+        char *longer = zs_format("%s%s%s", names, names[0] != '\0' && name != NULL ? "," : "", name != NULL ? name : "");
+        free(names);
         free(name);
+        names = longer;
     }
     return names;
 }
@@ -305,7 +282,7 @@ static enum zs_status read_commit(struct history *h, const char *id, struct snap
     struct zs_cache_entry *entry = NULL;
     parent[0] = '\0';
     if (h->info != NULL) {
-        struct snapshot before = {0};
+        struct snapshot before;
         ZS_TRY(read_listed(h, h->at, commit, err));
         if (commit->parent == NO_PARENT)
             return ZS_OK;
@@ -314,9 +291,11 @@ static enum zs_status read_commit(struct history *h, const char *id, struct snap
         zs_icechunk_id_print(before.id, parent);
         return ZS_OK;
     }
-    ZS_TRY(zs_icechunk_file_get(h->files, ZS_ICECHUNK_SNAPSHOT, id, &entry, err));
-    const struct zs_flat_table root = zs_flat_root(&zs_icechunk_file_of(entry)->flat);
-    const enum zs_status status = ZS_FLAT_READ(&root, file_fields, commit, err);
+    ZS_TRY(zs_icechunk_file_get(h->files, ZS_ICECHUNK_SNAPSHOT, id, ZS_CORRUPT, &entry, err));
+    struct zs_flat_table root = zs_flat_root(&zs_icechunk_file_of(entry)->flat);
+    commit->parent_id = zs_flat_struct(&root, 1, ZS_ICECHUNK_ID_BYTES, false);
+    commit->flushed_at = zs_flat_number(&root, 3, 8);
+    const enum zs_status status = zs_flat_check(&root, err);
     if (status == ZS_OK && commit->parent_id != NULL)
         zs_icechunk_id_print(commit->parent_id, parent);
     zs_icechunk_file_release(entry);
@@ -326,7 +305,7 @@ static enum zs_status read_commit(struct history *h, const char *id, struct snap
 /* Walks back from a commit to the first at or before a time. */
 static enum zs_status walk_back(struct history *h, const struct selector *selector, char *id, struct zs_error *err)
 {
-    const size_t most = h->info != NULL ? h->repo.snapshots.count : MOST_COMMITS;
+    const size_t most = h->info != NULL ? h->snapshots.count : MOST_COMMITS;
     for (size_t steps = 0; steps < most; steps++) {
         struct snapshot commit = {0};
         char parent[ZS_ICECHUNK_ID_TEXT];
@@ -372,8 +351,8 @@ static enum zs_status find_commit(struct history *h, const struct selector *sele
 {
     const enum word what = selector->value[SNAPSHOT] != NULL ? SNAPSHOT : selector->value[TAG] != NULL ? TAG : BRANCH;
     enum zs_status status = find_named(h, what, selector->value[what], commit->id, err);
-    if (status == ZS_NOT_FOUND && what == BRANCH && h->info != NULL && h->repo.branches.count == 0 &&
-        h->repo.snapshots.count == 0) {
+    if (status == ZS_NOT_FOUND && what == BRANCH && h->info != NULL && h->refs[BRANCH].count == 0 &&
+        h->snapshots.count == 0) {
         commit->id[0] = '\0'; /* nothing was committed */
         return add_item(commit, "BRANCH", selector->value[BRANCH], err);
     }

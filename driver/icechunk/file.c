@@ -138,17 +138,16 @@ enum zs_status zs_icechunk_files_init(struct zs_icechunk_files *files, struct zs
 /* Checks that a file has the id that it is called by. */
 static enum zs_status check_id(const struct zs_icechunk_file *file, const char *id, struct zs_error *err)
 {
-    static const struct zs_flat_field fields[] = {{0, ZS_FLAT_STRUCT, ZS_ICECHUNK_ID_BYTES, 0, true}};
-    const struct zs_flat_table root = zs_flat_root(&file->flat);
-    const unsigned char *bytes = NULL;
+    struct zs_flat_table root = zs_flat_root(&file->flat);
+    const unsigned char *bytes = zs_flat_struct(&root, 0, ZS_ICECHUNK_ID_BYTES, true);
     char found[ZS_ICECHUNK_ID_TEXT];
-    ZS_TRY(ZS_FLAT_READ(&root, fields, &bytes, err));
+    ZS_TRY(zs_flat_check(&root, err));
     zs_icechunk_id_print(bytes, found);
     return strcmp(found, id) == 0 ? ZS_OK : zs_fail(err, ZS_CORRUPT, "expected the id %s, found %s", id, found);
 }
 
-enum zs_status zs_icechunk_file_find(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
-                                     struct zs_cache_entry **entry, struct zs_error *err)
+enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
+                                    enum zs_status absent, struct zs_cache_entry **entry, struct zs_error *err)
 {
     char key[48];
     (void)snprintf(key, sizeof key, "%s/%s", type == ZS_ICECHUNK_SNAPSHOT ? "snapshots" : "manifests", id);
@@ -165,8 +164,8 @@ enum zs_status zs_icechunk_file_find(const struct zs_icechunk_files *files, enum
         if (status != ZS_OK)
             status = zs_fail_in(err, status, "%s/%s", files->store->root, key);
     } else if (status == ZS_NOT_FOUND) {
-        (void)zs_fail(err, status, "%s/%s: the repository refers to this object, which is not there",
-                      files->store->root, key);
+        status = zs_fail(err, absent, "%s/%s: the repository refers to this object, which is not there",
+                         files->store->root, key);
     }
     if (status == ZS_OK)
         *entry = zs_cache_put(cache, name, file, ZS_CACHE_ENTRY_BYTES + sizeof *file + file->bytes.capacity);
@@ -175,13 +174,6 @@ enum zs_status zs_icechunk_file_find(const struct zs_icechunk_files *files, enum
     zs_cache_abandon(cache, name);
     zs_icechunk_file_free(file);
     return status != ZS_OK ? status : zs_fail_memory(err);
-}
-
-enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
-                                    struct zs_cache_entry **entry, struct zs_error *err)
-{
-    const enum zs_status status = zs_icechunk_file_find(files, type, id, entry, err);
-    return status == ZS_NOT_FOUND ? ZS_CORRUPT : status;
 }
 
 const struct zs_icechunk_file *zs_icechunk_file_of(const struct zs_cache_entry *entry)

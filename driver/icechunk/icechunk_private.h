@@ -16,6 +16,7 @@ struct zs_flat {
 struct zs_flat_table {
     const struct zs_flat *of; /* NULL: there is none */
     size_t at, vtable, fields, size;
+    unsigned wrong; /* 1 + the number of a field that is needed and absent, or leads out of the buffer; 0: none */
 };
 struct zs_flat_vector {
     const struct zs_flat *of;  /* NULL: there is none */
@@ -23,29 +24,19 @@ struct zs_flat_vector {
     size_t count;
 };
 
-/* A field of a table that is read, into a member of a struct. One that is absent leaves the member alone. */
-struct zs_flat_field {
-    unsigned id; /* counted from 0 as in its schema, where a union takes two */
-    enum {
-        ZS_FLAT_NUMBER, /* unsigned, of `size` bytes, into a uint64_t */
-        ZS_FLAT_STRUCT, /* of `size` bytes, into a const unsigned char * */
-        ZS_FLAT_TABLE,  /* into a struct zs_flat_table */
-        ZS_FLAT_VECTOR  /* of elements of `size` bytes, 4 for tables and strings, into a struct zs_flat_vector */
-    } kind;
-    size_t size;
-    size_t offset; /* of the member */
-    bool is_needed;
-};
-
 struct zs_flat_table zs_flat_root(const struct zs_flat *flat);
 /* Element `index` < count of a vector of tables. */
 struct zs_flat_table zs_flat_element(const struct zs_flat_vector *vector, size_t index);
-/* Reads `count` fields of a table into `out`, where defaults stand. ZS_CORRUPT where an offset leads out of the
- * buffer, there is no such table, or a needed field is absent. */
-enum zs_status zs_flat_read(const struct zs_flat_table *table, const struct zs_flat_field *fields, size_t count,
-                            void *out, struct zs_error *err);
-#define ZS_FLAT_READ(table, fields, out, err)                                                                          \
-    zs_flat_read((table), (fields), sizeof(fields) / sizeof(fields)[0], (out), (err))
+
+/* Read a field of a table, counted from 0 as in its schema, where a union takes two; zs_flat_check() says afterwards
+ * whether all was well. An absent one is 0, NULL, or of NULL. */
+uint64_t zs_flat_number(struct zs_flat_table *table, unsigned id, size_t size);
+const unsigned char *zs_flat_struct(struct zs_flat_table *table, unsigned id, size_t size, bool is_needed);
+struct zs_flat_table zs_flat_table(struct zs_flat_table *table, unsigned id);
+/* `size` is that of an element, 4 for tables and strings. */
+struct zs_flat_vector zs_flat_vector(struct zs_flat_table *table, unsigned id, size_t size, bool is_needed);
+/* ZS_CORRUPT where there is no such table, or a field that was read is wrong. */
+enum zs_status zs_flat_check(const struct zs_flat_table *table, struct zs_error *err);
 
 /* ---- Files (file.c) ---- */
 
@@ -80,12 +71,9 @@ enum zs_status zs_icechunk_file_read(struct zs_store *store, const char *key, en
 void zs_icechunk_file_free(void *file); /* NULL is allowed */
 
 /* Gets a snapshot or manifest by its id, which the file must have too. It is pinned in the process's cache: release it
- * with zs_icechunk_file_release(). ZS_NOT_FOUND where there is none. */
-enum zs_status zs_icechunk_file_find(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
-                                     struct zs_cache_entry **entry, struct zs_error *err);
-/* Like zs_icechunk_file_find(), for an id that a file refers to: its absence is ZS_CORRUPT. */
+ * with zs_icechunk_file_release(). Its absence is the status `absent`: ZS_CORRUPT where a file refers to it. */
 enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
-                                    struct zs_cache_entry **entry, struct zs_error *err);
+                                    enum zs_status absent, struct zs_cache_entry **entry, struct zs_error *err);
 const struct zs_icechunk_file *zs_icechunk_file_of(const struct zs_cache_entry *entry);
 void zs_icechunk_file_release(struct zs_cache_entry *entry); /* NULL is allowed */
 

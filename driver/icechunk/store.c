@@ -4,7 +4,6 @@
 #include "icechunk/icechunk.h"
 
 #include <pthread.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -36,58 +35,37 @@ struct snapshot {
 };
 
 #define NODE_ID_BYTES 8
-
-/* The tables Snapshot, NodeSnapshot, ArrayNodeData and ManifestRef. */
-static const struct zs_flat_field snapshot_fields[] = {
-    {3, ZS_FLAT_NUMBER, 8, offsetof(struct snapshot, flushed_at), false},
-    {4, ZS_FLAT_VECTOR, 1, offsetof(struct snapshot, message), false}};
-static const struct zs_flat_field nodes_fields[] = {{2, ZS_FLAT_VECTOR, 4, 0, true}};
-
-struct node_table {
-    const unsigned char *id;
-    struct zs_flat_vector path, document;
-    uint64_t type;
-    struct zs_flat_table data;
-};
-enum { NODE_IS_ARRAY = 1, NODE_IS_GROUP = 2 };
-#define NODE(id, kind, size, member, is_needed) {id, kind, size, offsetof(struct node_table, member), is_needed}
-static const struct zs_flat_field node_fields[] = {NODE(0, ZS_FLAT_STRUCT, NODE_ID_BYTES, id, true),
-                                                   NODE(1, ZS_FLAT_VECTOR, 1, path, true),
-                                                   NODE(2, ZS_FLAT_VECTOR, 1, document, true),
-                                                   NODE(3, ZS_FLAT_NUMBER, 1, type, true),
-                                                   NODE(4, ZS_FLAT_TABLE, 4, data, false)};
-static const struct zs_flat_field node_data_fields[] = {{2, ZS_FLAT_VECTOR, 4, 0, false}};
-
-/* A manifest of an array: the chunks from begin to end in each dimension may be in it. Old writers gave a scalar one
- * dimension. */
-struct manifest_ref {
-    const unsigned char *id;
-    struct zs_flat_vector extents; /* of 32 bits each: begin, end */
-};
 #define EXTENT_BYTES 8
-static const struct zs_flat_field manifest_ref_fields[] = {
-    {0, ZS_FLAT_STRUCT, ZS_ICECHUNK_ID_BYTES, offsetof(struct manifest_ref, id), true},
-    {1, ZS_FLAT_VECTOR, EXTENT_BYTES, offsetof(struct manifest_ref, extents), true}};
 
 /* Nodes of one snapshot: each becomes a document in memory. */
 #define MAX_NODES ((size_t)100000)
 
-static enum zs_status read_node(const struct zs_flat_table *table, struct node *out, struct zs_error *err)
+enum { NODE_IS_ARRAY = 1, NODE_IS_GROUP = 2 };
+
+/* Reads a table NodeSnapshot. */
+static enum zs_status read_node(struct zs_flat_table table, struct node *out, struct zs_error *err)
 {
-    struct node_table node = {0};
-    ZS_TRY(ZS_FLAT_READ(table, node_fields, &node, err));
-    char *path = zs_icechunk_text(&node.path);
+    const struct zs_flat_vector name = zs_flat_vector(&table, 1, 1, true);
+    const uint64_t type = zs_flat_number(&table, 3, 1);
+    struct zs_flat_table data = zs_flat_table(&table, 4); /* ArrayNodeData */
+    out->id = zs_flat_struct(&table, 0, NODE_ID_BYTES, true);
+    out->document = zs_flat_vector(&table, 2, 1, true);
+    out->is_array = type == NODE_IS_ARRAY;
+    ZS_TRY(zs_flat_check(&table, err));
+    char *path = zs_icechunk_text(&name);
     enum zs_status status = ZS_OK;
     if (path == NULL || path[0] != '/' || (path[1] != '\0' && !zs_path_is_clean(path + 1)))
         status = zs_fail(err, ZS_INVALID, "expected a path inside the store, found \"%.200s\"",
                          path != NULL ? path : "other bytes");
-    else if (node.type != NODE_IS_ARRAY && node.type != NODE_IS_GROUP)
+    else if (type != NODE_IS_ARRAY && type != NODE_IS_GROUP)
         status = zs_fail(err, ZS_UNSUPPORTED, "%s: expected an array or a group, found a node of type %d", path,
-                         (int)node.type);
-    *out = (struct node){.id = node.id, .document = node.document, .is_array = node.type == NODE_IS_ARRAY};
-    if (status == ZS_OK && out->is_array &&
-        (status = ZS_FLAT_READ(&node.data, node_data_fields, &out->manifests, err)) != ZS_OK)
-        status = zs_fail_in(err, status, "%s", path);
+                         (int)type);
+    if (status == ZS_OK && out->is_array) {
+        out->manifests = zs_flat_vector(&data, 2, 4, true);
+        status = zs_flat_check(&data, err);
+        if (status != ZS_OK)
+            status = zs_fail_in(err, status, "%s", path);
+    }
     if (status == ZS_OK && (out->path = zs_strdup(path + 1)) == NULL)
         status = zs_fail_memory(err);
     free(path);
@@ -101,18 +79,17 @@ static int compare_nodes(const void *a, const void *b)
 
 static enum zs_status read_snapshot(struct snapshot *snapshot, struct zs_error *err)
 {
-    const struct zs_flat_table root = zs_flat_root(&zs_icechunk_file_of(snapshot->file)->flat);
-    struct zs_flat_vector nodes;
-    ZS_TRY(ZS_FLAT_READ(&root, snapshot_fields, snapshot, err));
-    ZS_TRY(ZS_FLAT_READ(&root, nodes_fields, &nodes, err));
+    struct zs_flat_table root = zs_flat_root(&zs_icechunk_file_of(snapshot->file)->flat);
+    const struct zs_flat_vector nodes = zs_flat_vector(&root, 2, 4, true);
+    snapshot->flushed_at = zs_flat_number(&root, 3, 8);
+    snapshot->message = zs_flat_vector(&root, 4, 1, false);
+    ZS_TRY(zs_flat_check(&root, err));
     if (nodes.count > MAX_NODES)
         return zs_fail(err, ZS_UNSUPPORTED, "expected at most %zu nodes, found %zu", MAX_NODES, nodes.count);
     snapshot->nodes = zs_calloc(nodes.count, sizeof *snapshot->nodes);
     ZS_TRY_MEMORY(snapshot->nodes, err);
-    for (; snapshot->count < nodes.count; snapshot->count++) {
-        const struct zs_flat_table node = zs_flat_element(&nodes, snapshot->count);
-        ZS_TRY(read_node(&node, &snapshot->nodes[snapshot->count], err));
-    }
+    for (; snapshot->count < nodes.count; snapshot->count++)
+        ZS_TRY(read_node(zs_flat_element(&nodes, snapshot->count), &snapshot->nodes[snapshot->count], err));
     /* old writers sorted them otherwise */
     qsort(snapshot->nodes, snapshot->count, sizeof *snapshot->nodes, compare_nodes);
     for (size_t i = 1; i < snapshot->count; i++)
@@ -127,7 +104,7 @@ static enum zs_status open_snapshot(const struct zs_icechunk_files *files, const
 {
     if (id[0] == '\0')
         return ZS_OK;
-    ZS_TRY(zs_icechunk_file_get(files, ZS_ICECHUNK_SNAPSHOT, id, &snapshot->file, err));
+    ZS_TRY(zs_icechunk_file_get(files, ZS_ICECHUNK_SNAPSHOT, id, ZS_CORRUPT, &snapshot->file, err));
     const enum zs_status status = read_snapshot(snapshot, err);
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s/snapshots/%s", files->store->root, id);
 }
@@ -196,28 +173,31 @@ static enum zs_status print_root(const struct snapshot *snapshot, char **text, s
     return status;
 }
 
-/* Finds the id of the manifest with the chunk at a position of `ndim` numbers; NULL for a chunk that is fill value. */
+/* Finds the id of the manifest with the chunk at a position of `ndim` numbers; NULL for a chunk that is fill value. A
+ * table ManifestRef names the chunks from begin to end in each dimension, in 32 bits each, that may be in it. Old
+ * writers gave a scalar one dimension. */
 static enum zs_status find_manifest(const struct node *array, const uint64_t *index, int ndim,
                                     const unsigned char **id, struct zs_error *err)
 {
     *id = NULL;
     for (size_t i = 0; i < array->manifests.count && *id == NULL; i++) {
-        struct manifest_ref m = {0};
-        const struct zs_flat_table t = zs_flat_element(&array->manifests, i);
-        ZS_TRY(ZS_FLAT_READ(&t, manifest_ref_fields, &m, err));
-        if (m.extents.count != (size_t)ndim && !(ndim == 0 && m.extents.count == 1))
+        struct zs_flat_table t = zs_flat_element(&array->manifests, i);
+        const unsigned char *manifest = zs_flat_struct(&t, 0, ZS_ICECHUNK_ID_BYTES, true);
+        const struct zs_flat_vector extents = zs_flat_vector(&t, 1, EXTENT_BYTES, true);
+        ZS_TRY(zs_flat_check(&t, err));
+        if (extents.count != (size_t)ndim && !(ndim == 0 && extents.count == 1))
             return zs_fail(err, ZS_CORRUPT, "%s: manifest %zu: expected extents of %d dimensions, found %zu",
-                           array->path, i, ndim, m.extents.count);
+                           array->path, i, ndim, extents.count);
         bool is_within = true;
         for (int d = 0; d < ndim; d++) {
-            const unsigned char *extent = m.extents.data + EXTENT_BYTES * (size_t)d;
+            const unsigned char *extent = extents.data + EXTENT_BYTES * (size_t)d;
             const uint32_t begin = zs_load_le32(extent), end = zs_load_le32(extent + 4);
             if (begin >= end)
                 return zs_fail(err, ZS_CORRUPT, "%s: manifest %zu: expected an extent, found %u to %u", array->path, i,
                                begin, end);
             is_within = is_within && index[d] >= begin && index[d] < end;
         }
-        *id = is_within ? m.id : NULL;
+        *id = is_within ? manifest : NULL;
     }
     return ZS_OK;
 }
@@ -227,34 +207,35 @@ static enum zs_status find_manifest(const struct node *array, const uint64_t *in
 /* Location of a chunk's bytes: in the manifest (bytes), in an object of the repository (chunk_id), or, which is
  * not read, in an object elsewhere (a URL: a "virtual" chunk). */
 struct reference {
-    struct zs_flat_vector index, bytes; /* bytes of NULL: in an object */
-    uint64_t offset, size;              /* in the object */
-    const unsigned char *chunk_id;      /* NULL: elsewhere */
-    struct zs_flat_vector location, compressed_location; /* one of them: the URL */
+    struct zs_flat_vector bytes;   /* of NULL: in an object */
+    uint64_t offset, size;         /* in the object */
+    const unsigned char *chunk_id; /* NULL: elsewhere */
+    struct zs_flat_vector location; /* the URL; of NULL: compressed */
 };
 
-/* The tables Manifest, ArrayManifest and ChunkRef. */
-static const struct zs_flat_field manifest_fields[] = {{1, ZS_FLAT_VECTOR, 4, 0, true}};
+/* Reads the references to the chunks of an array, a table ArrayManifest. */
+static enum zs_status read_array(struct zs_flat_table array, const unsigned char **node, struct zs_flat_vector *refs,
+                                 struct zs_error *err)
+{
+    *node = zs_flat_struct(&array, 0, NODE_ID_BYTES, true);
+    *refs = zs_flat_vector(&array, 1, 4, true);
+    return zs_flat_check(&array, err);
+}
 
-struct array {
-    const unsigned char *node;
-    struct zs_flat_vector refs;
-};
-static const struct zs_flat_field array_fields[] = {
-    {0, ZS_FLAT_STRUCT, NODE_ID_BYTES, offsetof(struct array, node), true},
-    {1, ZS_FLAT_VECTOR, 4, offsetof(struct array, refs), true}};
+/* Reads the position of a reference, a table ChunkRef. */
+static enum zs_status read_index(struct zs_flat_table ref, struct zs_flat_vector *index, struct zs_error *err)
+{
+    *index = zs_flat_vector(&ref, 0, 4, true);
+    return zs_flat_check(&ref, err);
+}
 
-#define REF(id, kind, size, member, is_needed) {id, kind, size, offsetof(struct reference, member), is_needed}
-static const struct zs_flat_field ref_fields[] = {
-    REF(0, ZS_FLAT_VECTOR, 4, index, true),
-    REF(1, ZS_FLAT_VECTOR, 1, bytes, false),
-    REF(2, ZS_FLAT_NUMBER, 8, offset, false),
-    REF(3, ZS_FLAT_NUMBER, 8, size, false),
-    REF(4, ZS_FLAT_STRUCT, ZS_ICECHUNK_ID_BYTES, chunk_id, false),
-    REF(5, ZS_FLAT_VECTOR, 1, location, false),
-    REF(8, ZS_FLAT_VECTOR, 1, compressed_location, false)};
-/* To compare positions. */
-static const struct zs_flat_field index_fields[] = {REF(0, ZS_FLAT_VECTOR, 4, index, true)};
+static enum zs_status read_manifest(const struct zs_icechunk_file *file, struct zs_flat_vector *arrays,
+                                    struct zs_error *err)
+{
+    struct zs_flat_table root = zs_flat_root(&file->flat);
+    *arrays = zs_flat_vector(&root, 1, 4, true);
+    return zs_flat_check(&root, err);
+}
 
 /* Whether a position comes before another one, of as many dimensions. */
 static bool is_before(const struct zs_flat_vector *a, const struct zs_flat_vector *b)
@@ -269,42 +250,31 @@ static bool is_before(const struct zs_flat_vector *a, const struct zs_flat_vecto
 
 enum zs_status zs_icechunk_manifest_check(const struct zs_icechunk_file *file, struct zs_error *err)
 {
-    struct zs_flat_vector arrays = {0};
-    const struct zs_flat_table root = zs_flat_root(&file->flat);
-    ZS_TRY(ZS_FLAT_READ(&root, manifest_fields, &arrays, err));
+    struct zs_flat_vector arrays, refs, index, before = {0};
+    const unsigned char *node;
+    ZS_TRY(read_manifest(file, &arrays, err));
     for (size_t i = 0; i < arrays.count; i++) {
-        struct array array = {0};
-        struct reference before = {0}, ref = {0};
-        const struct zs_flat_table of = zs_flat_element(&arrays, i);
-        ZS_TRY(ZS_FLAT_READ(&of, array_fields, &array, err));
-        for (size_t j = 0; j < array.refs.count; j++, before = ref) {
-            const struct zs_flat_table t = zs_flat_element(&array.refs, j);
-            ZS_TRY(ZS_FLAT_READ(&t, index_fields, &ref, err));
-            if (j > 0 && !is_before(&before.index, &ref.index))
+        ZS_TRY(read_array(zs_flat_element(&arrays, i), &node, &refs, err));
+        for (size_t j = 0; j < refs.count; j++, before = index) {
+            ZS_TRY(read_index(zs_flat_element(&refs, j), &index, err));
+            if (j > 0 && !is_before(&before, &index))
                 return zs_fail(err, ZS_CORRUPT, "array %zu, reference %zu: expected positions that increase", i, j);
         }
     }
     return ZS_OK;
 }
 
-/* Finds the references of an array, sorted by node. */
-static enum zs_status find_array(const struct zs_icechunk_file *file, const unsigned char *node, struct array *found,
-                                 struct zs_error *err)
+/* Finds the references of an array. */
+static enum zs_status find_array(const struct zs_icechunk_file *file, const unsigned char *node,
+                                 struct zs_flat_vector *refs, struct zs_error *err)
 {
-    struct zs_flat_vector arrays = {0};
-    const struct zs_flat_table root = zs_flat_root(&file->flat);
-    ZS_TRY(ZS_FLAT_READ(&root, manifest_fields, &arrays, err));
-    for (size_t low = 0, high = arrays.count; low < high;) {
-        const size_t middle = low + (high - low) / 2;
-        const struct zs_flat_table t = zs_flat_element(&arrays, middle);
-        ZS_TRY(ZS_FLAT_READ(&t, array_fields, found, err));
-        const int order = memcmp(found->node, node, NODE_ID_BYTES);
-        if (order == 0)
+    struct zs_flat_vector arrays;
+    const unsigned char *found;
+    ZS_TRY(read_manifest(file, &arrays, err));
+    for (size_t i = 0; i < arrays.count; i++) {
+        ZS_TRY(read_array(zs_flat_element(&arrays, i), &found, refs, err));
+        if (memcmp(found, node, NODE_ID_BYTES) == 0)
             return ZS_OK;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
     }
     /* writers name a manifest where it has chunks of the array */
     return zs_fail(err, ZS_CORRUPT, "expected references of the array, as in the snapshot, found none");
@@ -321,16 +291,21 @@ static int compare_index(const unsigned char *found, const uint64_t *wanted, siz
 }
 
 /* Reads a reference that was found. */
-static enum zs_status read_ref(const struct zs_flat_table *table, struct reference *ref, struct zs_error *err)
+static enum zs_status read_ref(struct zs_flat_table table, struct reference *ref, struct zs_error *err)
 {
     uint64_t end;
-    *ref = (struct reference){0};
-    ZS_TRY(ZS_FLAT_READ(table, ref_fields, ref, err));
+    ref->bytes = zs_flat_vector(&table, 1, 1, false);
+    ref->offset = zs_flat_number(&table, 2, 8);
+    ref->size = zs_flat_number(&table, 3, 8);
+    ref->chunk_id = zs_flat_struct(&table, 4, ZS_ICECHUNK_ID_BYTES, false);
+    ref->location = zs_flat_vector(&table, 5, 1, false);
+    const struct zs_flat_vector compressed_location = zs_flat_vector(&table, 8, 1, false);
+    ZS_TRY(zs_flat_check(&table, err));
     if (ref->bytes.of != NULL) {
         ref->size = ref->bytes.count;
         return ZS_OK;
     }
-    if (ref->chunk_id == NULL && ref->location.of == NULL && ref->compressed_location.of == NULL)
+    if (ref->chunk_id == NULL && ref->location.of == NULL && compressed_location.of == NULL)
         return zs_fail(err, ZS_CORRUPT, "expected the bytes of a chunk, its id or its location, found none of them");
     if (ref->size == 0 || !zs_add_u64(ref->offset, ref->size, &end))
         return zs_fail(err, ZS_CORRUPT, "expected a range of bytes, found %llu at offset %llu",
@@ -344,19 +319,18 @@ static enum zs_status find_reference(const struct zs_icechunk_file *file, const 
                                      const uint64_t *index, int ndim, struct reference *ref, struct zs_error *err)
 {
     const uint64_t scalar[1] = {0};
-    struct array array = {0};
-    ZS_TRY(find_array(file, node, &array, err));
-    for (size_t low = 0, high = array.refs.count; low < high;) {
+    struct zs_flat_vector refs, found;
+    ZS_TRY(find_array(file, node, &refs, err));
+    for (size_t low = 0, high = refs.count; low < high;) {
         const size_t middle = low + (high - low) / 2;
-        const struct zs_flat_table t = zs_flat_element(&array.refs, middle);
-        ZS_TRY(ZS_FLAT_READ(&t, index_fields, ref, err));
-        const size_t n = ref->index.count;
+        ZS_TRY(read_index(zs_flat_element(&refs, middle), &found, err));
+        const size_t n = found.count;
         /* old writers gave a scalar the index [0] */
         if (n != (size_t)ndim && !(ndim == 0 && n == 1))
             return zs_fail(err, ZS_CORRUPT, "expected an index of %d dimensions, found %zu", ndim, n);
-        const int order = compare_index(ref->index.data, ndim > 0 ? index : scalar, n);
+        const int order = compare_index(found.data, ndim > 0 ? index : scalar, n);
         if (order == 0)
-            return read_ref(&t, ref, err);
+            return read_ref(zs_flat_element(&refs, middle), ref, err);
         if (order < 0)
             low = middle + 1;
         else
@@ -437,13 +411,13 @@ static enum zs_status get_manifest(struct ice_store *s, const char *id, struct z
                                    struct zs_error *err)
 {
     struct zs_cache_entry *last;
-    ZS_TRY(zs_icechunk_file_get(&s->files, ZS_ICECHUNK_MANIFEST, id, entry, err));
+    ZS_TRY(zs_icechunk_file_get(&s->files, ZS_ICECHUNK_MANIFEST, id, ZS_CORRUPT, entry, err));
     (void)pthread_mutex_lock(&s->lock);
     const bool is_last = s->last == *entry;
     (void)pthread_mutex_unlock(&s->lock);
     if (is_last)
         return ZS_OK;
-    ZS_TRY(zs_icechunk_file_get(&s->files, ZS_ICECHUNK_MANIFEST, id, &last, err));
+    ZS_TRY(zs_icechunk_file_get(&s->files, ZS_ICECHUNK_MANIFEST, id, ZS_CORRUPT, &last, err));
     (void)pthread_mutex_lock(&s->lock);
     struct zs_cache_entry *const before = s->last;
     s->last = last;
