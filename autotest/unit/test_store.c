@@ -55,17 +55,17 @@ static void check_reading(struct zs_store *store)
     zs_object_close(NULL);
 
     memset(data, 0, sizeof data);
-    must(zs_object_open_tail(store, "r", 4, data, &o, &err), &err);
+    must(zs_object_open_end(store, "r", true, 4, data, &o, &err), &err);
     CHECK_EQ_STR(data, "6789");
     CHECK_EQ_U64(zs_object_size(o), 10);
     zs_object_close(o);
-    must(zs_object_open_tail(store, "r", 10, data, &o, &err), &err);
+    must(zs_object_open_end(store, "r", true, 10, data, &o, &err), &err);
     CHECK_EQ_STR(data, "0123456789");
     zs_object_close(o);
-    must(zs_object_open_tail(store, "r", 11, data, &o, &err), &err); /* the size tells */
+    must(zs_object_open_end(store, "r", true, 11, data, &o, &err), &err); /* the size tells */
     CHECK_EQ_U64(zs_object_size(o), 10);
     zs_object_close(o);
-    CHECK(zs_object_open_tail(store, "absent", 1, data, &o, &err) == ZS_NOT_FOUND);
+    CHECK(zs_object_open_end(store, "absent", true, 1, data, &o, &err) == ZS_NOT_FOUND);
     CHECK(zs_object_open(store, "absent", &o, &err) == ZS_NOT_FOUND);
 }
 

@@ -150,8 +150,8 @@ TEST(test_a_key_that_leaves_the_store_is_refused_by_every_call)
             err.message[0] = '\0';
             CHECK(zs_object_open(store, bad[i], &o, &err) == ZS_ARGUMENT);
             CHECK_CONTAINS(err.message, bad[i]);
-            CHECK(zs_object_open_tail(store, bad[i], 1, data, &o, &err) == ZS_ARGUMENT);
-            CHECK(zs_object_open_head(store, bad[i], 1, data, &o, &err) == ZS_ARGUMENT);
+            CHECK(zs_object_open_end(store, bad[i], true, 1, data, &o, &err) == ZS_ARGUMENT);
+            CHECK(zs_object_open_end(store, bad[i], false, 1, data, &o, &err) == ZS_ARGUMENT);
             CHECK(zs_store_get(store, bad[i], 9, &b, &err) == ZS_ARGUMENT);
             CHECK(zs_store_put(store, bad[i], "x", 1, &err) == ZS_ARGUMENT);
             CHECK(zs_store_create(store, bad[i], &w, &err) == ZS_ARGUMENT);

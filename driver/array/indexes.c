@@ -118,8 +118,8 @@ static enum zs_status open_remote(struct zs_array *array, const struct zs_level 
     uint64_t at;
     *index = zs_shard_index_alloc(level);
     ZS_TRY_MEMORY(*index, err);
-    ZS_TRY((level->index_at_start ? zs_object_open_head : zs_object_open_tail)(
-        array->store, key, (size_t)level->index_size, (*index)->entries, object, err));
+    ZS_TRY(zs_object_open_end(array->store, key, !level->index_at_start, (size_t)level->index_size, (*index)->entries,
+                              object, err));
     (*index)->shard_size = zs_object_size(*object);
     (*index)->version = (*object)->version;
     (*index)->is_remembered = (*object)->is_remembered;

@@ -226,7 +226,7 @@ static enum zs_status open_object(struct zs_array *array, uint64_t chunk, struct
     char *key;
     ZS_TRY(zs_shard_key(array, chunk, &key, err));
     const enum zs_status status =
-        is_remote ? zs_object_open_head(array->store, key, sizeof head->fetched, head->fetched, object, err)
+        is_remote ? zs_object_open_end(array->store, key, false, sizeof head->fetched, head->fetched, object, err)
                   : zs_object_open(array->store, key, object, err);
     free(key);
     if (status == ZS_OK && is_remote && zs_object_size(*object) >= sizeof head->fetched) {

@@ -284,7 +284,7 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const 
         if (!options.fsync)
             zs_store_set_sync(store->store, ZS_SYNC_NO);
         if (options.conditions)
-            zs_store_set_conditions(store->store, *options.conditions);
+            store->store->sends_conditions = *options.conditions;
         const bool isMultidim = (info.nOpenFlags & GDAL_OF_MULTIDIM_RASTER) != 0;
         a.dataset = isMultidim ? zsMdimOpen(store, node, connection, options, info.eAccess, err)
                                : zsRasterOpen(store, node, connection, options, info.eAccess, info.pszFilename, err);

@@ -267,7 +267,7 @@ static enum zs_status expect_stored(const struct zs_shard_writer *writer, struct
 {
     if (!writer->expects)
         return ZS_OK;
-    const char *etag = writer->object != NULL ? zs_object_etag(writer->object) : "";
+    const char *etag = writer->object != NULL ? writer->object->etag : "";
     return etag != NULL ? zs_writer_expect(*out, etag, err) : ZS_OK;
 }
 

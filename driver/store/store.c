@@ -150,18 +150,11 @@ enum zs_status zs_object_open(struct zs_store *store, const char *key, struct zs
     return zs_object_open_first(store, key, &(struct zs_first_read){.kind = ZS_READ_NONE}, object, err);
 }
 
-enum zs_status zs_object_open_tail(struct zs_store *store, const char *key, size_t n, void *tail,
-                                   struct zs_object **object, struct zs_error *err)
+enum zs_status zs_object_open_end(struct zs_store *store, const char *key, bool is_tail, size_t n, void *data,
+                                  struct zs_object **object, struct zs_error *err)
 {
-    return zs_object_open_first(store, key, &(struct zs_first_read){.kind = ZS_READ_TAIL, .n = n, .data = tail}, object,
-                                err);
-}
-
-enum zs_status zs_object_open_head(struct zs_store *store, const char *key, size_t n, void *head,
-                                   struct zs_object **object, struct zs_error *err)
-{
-    return zs_object_open_first(store, key, &(struct zs_first_read){.kind = ZS_READ_HEAD, .n = n, .data = head}, object,
-                                err);
+    struct zs_first_read first = {.kind = is_tail ? ZS_READ_TAIL : ZS_READ_HEAD, .n = n, .data = data};
+    return zs_object_open_first(store, key, &first, object, err);
 }
 
 enum zs_status zs_store_get(struct zs_store *store, const char *key, size_t max_bytes, struct zs_buffer *out,
@@ -180,7 +173,7 @@ enum zs_status zs_store_get_tagged(struct zs_store *store, const char *key, size
     const enum zs_status status = zs_object_open_first(store, key, &first, &object, err);
     if (status != ZS_OK && status != ZS_NOT_FOUND)
         return status;
-    const char *tag = etag == NULL ? NULL : status == ZS_OK ? zs_object_etag(object) : "";
+    const char *tag = etag == NULL ? NULL : status == ZS_OK ? object->etag : "";
     if (tag != NULL)
         *etag = zs_strdup(tag);
     if (status == ZS_OK)
@@ -199,11 +192,6 @@ enum zs_status zs_object_read(struct zs_object *object, uint64_t offset, size_t 
         return zs_fail(err, ZS_CORRUPT, "expected %zu bytes at offset %llu, found an object of %llu bytes", n,
                        (unsigned long long)offset, (unsigned long long)object->size);
     return n == 0 ? ZS_OK : object->store->ops->read(object, offset, n, data, err);
-}
-
-const char *zs_object_etag(const struct zs_object *object)
-{
-    return object->etag;
 }
 
 void zs_store_forget(struct zs_store *store, const char *key)

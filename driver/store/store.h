@@ -102,13 +102,10 @@ bool zs_store_is_replaced(const struct zs_store *store);
 
 /* Opens an object. ZS_NOT_FOUND when it is absent, ZS_ARGUMENT for an invalid key, else ZS_IO. */
 enum zs_status zs_object_open(struct zs_store *store, const char *key, struct zs_object **object, struct zs_error *err);
-/* Opens an object and reads its last n bytes into `tail`, in one request where the transport can. Does not fill `tail`
- * when the object has fewer than n bytes: compare its size. */
-enum zs_status zs_object_open_tail(struct zs_store *store, const char *key, size_t n, void *tail,
-                                   struct zs_object **object, struct zs_error *err);
-/* Like zs_object_open_tail(), for the first n bytes. */
-enum zs_status zs_object_open_head(struct zs_store *store, const char *key, size_t n, void *head,
-                                   struct zs_object **object, struct zs_error *err);
+/* Opens an object and reads its last n bytes, or its first, into `data`, in one request where the transport can. Leaves
+ * `data` alone when the object has fewer than n bytes: compare its size. */
+enum zs_status zs_object_open_end(struct zs_store *store, const char *key, bool is_tail, size_t n, void *data,
+                                  struct zs_object **object, struct zs_error *err);
 /* Drops what this process remembers of an object; of all objects of all stores. */
 void zs_store_forget(struct zs_store *store, const char *key);
 void zs_store_forget_all(void);
@@ -154,13 +151,10 @@ void zs_writer_abort(struct zs_writer *writer);
  * that was read: If-Match and If-None-Match of RFC 9110 with its ETag. Google's takes these for reading alone, and
  * x-goog-if-generation-match with the generation of the object for a PUT: there that number is the "ETag". */
 
-/* Whether commits carry what they expect: by default those that can (/vsis3/, /vsigs/), unless the configuration option
- * SHARDEDZARR_CONDITIONAL_PUT, which may be set for a path, is NO. Then, and where a server gives no version or takes
- * such a PUT without a look at its condition, two writers may lose changes of each other. */
-void zs_store_set_conditions(struct zs_store *store, bool are_sent);
+/* Whether commits carry what they expect: those that can (/vsis3/, /vsigs/), unless store->sends_conditions is false, as
+ * the configuration option SHARDEDZARR_CONDITIONAL_PUT says, which may be set for a path. Then, and where a server gives
+ * no version or takes such a PUT without a look at its condition, two writers may lose changes of each other. */
 bool zs_store_has_conditions(const struct zs_store *store);
-/* The ETag by which a commit can expect this object; NULL where the store has none. It belongs to the object. */
-const char *zs_object_etag(const struct zs_object *object);
 /* Has the commit of a writer replace the object that has this ETag, or, with "", make one where there is none.
  * Otherwise the commit is ZS_CONFLICT, and zs_writer_try_commit() keeps the writer. One that failed and left the store
  * as it was is sent again. Does nothing in stores of which zs_store_has_conditions() is false. */
@@ -219,7 +213,7 @@ struct zs_first_read {
     struct zs_buffer *all; /* where those of ZS_READ_ALL go */
     bool is_read;          /* set by a filling that read them; else store.c does so */
 };
-/* Opens an object and reads `first`: zs_object_open(), _tail(), _head() and zs_store_get() call this. */
+/* Opens an object and reads `first`: zs_object_open(), zs_object_open_end() and zs_store_get() call this. */
 enum zs_status zs_object_open_first(struct zs_store *store, const char *key, struct zs_first_read *first,
                                     struct zs_object **object, struct zs_error *err);
 
@@ -295,7 +289,7 @@ struct zs_object {
      * was replaced; without one, call zs_store_forget() and open it again. */
     bool is_remembered;
     bool is_stale;    /* set by reads, in any thread: see zs_object_is_stale() */
-    const char *etag; /* see zs_object_etag() */
+    const char *etag; /* by which a commit can expect this object; NULL where the store has none */
 };
 struct zs_file {
     struct zs_store *store;

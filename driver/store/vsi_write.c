@@ -358,8 +358,7 @@ static enum zs_status judge(struct zs_writer *writer, enum zs_status failure, bo
         return zs_fail(err, failure, "%s, after writing failed", theirs.message);
     if (opened != ZS_OK)
         return failure;
-    const char *etag = zs_object_etag(now);
-    *is_unchanged = expected != NULL && etag != NULL && strcmp(etag, expected) == 0;
+    *is_unchanged = expected != NULL && now->etag != NULL && strcmp(now->etag, expected) == 0;
     const bool is_ours = !*is_unchanged && has_bytes(writer, now, 0, writer->size);
     zs_object_close(now);
     if (is_ours)
@@ -386,13 +385,6 @@ enum zs_status zs_writer_send(struct zs_writer *writer, struct zs_error *err)
     return status;
 }
 
-/* ---- Which commits carry conditions ---- */
-
-void zs_store_set_conditions(struct zs_store *store, bool are_sent)
-{
-    store->sends_conditions = are_sent;
-}
-
 bool zs_store_has_conditions(const struct zs_store *store)
 {
     return store->is_remote && store->can_expect && store->sends_conditions;
@@ -407,15 +399,16 @@ bool zs_store_has_conditions(const struct zs_store *store)
 #define PART_BYTES ((uint64_t)MAX_WHOLE_MB << 20)
 
 struct upload {
-    struct zs_async *async;   /* NULL: the place is free */
+    char *key;                /* NULL: the place is free */
     struct zs_writer *writer; /* released when it is sent */
-    char *key;
-    uint64_t bytes; /* that are in memory meanwhile, at most */
+    struct zs_async *async;   /* NULL: somebody waits for it */
+    uint64_t bytes;           /* that are in memory meanwhile, at most */
 };
 
 struct zs_uploads {
     atomic_bool is_on;
-    pthread_mutex_t lock; /* of all below; held while an upload is waited for */
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t freed; /* a place was */
     struct upload list[ZS_MOST_UPLOADS];
     size_t oldest;        /* the place that the next upload gets */
     enum zs_status first; /* the first failure */
@@ -434,24 +427,33 @@ static enum zs_status send_one(void *ctx, size_t item, struct zs_error *err)
 
 /* ---- With the lock held ---- */
 
-/* Waits for an upload, and frees its place. */
+/* Waits for an upload, without the lock meanwhile, and frees its place. */
 static void finish(struct zs_uploads *a, struct upload *u)
 {
     struct zs_error err = {0};
-    const enum zs_status status = zs_async_wait(u->async, &err);
+    struct zs_async *async = u->async;
+    u->async = NULL;
+    if (async == NULL) {
+        (void)pthread_cond_wait(&a->freed, &a->lock);
+        return;
+    }
+    (void)pthread_mutex_unlock(&a->lock);
+    const enum zs_status status = zs_async_wait(async, &err);
+    (void)pthread_mutex_lock(&a->lock);
     if (status != ZS_OK && a->first == ZS_OK) {
         a->first = status;
         a->err = err;
     }
     free(u->key);
     *u = (struct upload){0};
+    (void)pthread_cond_broadcast(&a->freed);
 }
 
 /* Waits for the upload of a key, or, with NULL, for all. */
 static void wait_for(struct zs_uploads *a, const char *key)
 {
     for (size_t i = 0; i < ZS_MOST_UPLOADS; i++)
-        if (a->list[i].async != NULL && (key == NULL || strcmp(a->list[i].key, key) == 0))
+        while (a->list[i].key != NULL && (key == NULL || strcmp(a->list[i].key, key) == 0))
             finish(a, &a->list[i]);
 }
 
@@ -463,17 +465,20 @@ static enum zs_status failure(const struct zs_uploads *a, struct zs_error *err)
 /* Waits for the oldest uploads until there is a place, and memory, for another one. */
 static struct upload *make_room(struct zs_uploads *a, uint64_t bytes)
 {
-    struct upload *u = &a->list[a->oldest];
-    finish(a, u);
-    for (size_t i = 0; i < ZS_MOST_UPLOADS; i++)
-        bytes += a->list[i].bytes;
-    for (size_t i = 1; i < ZS_MOST_UPLOADS && bytes > zs_budget(); i++) {
-        struct upload *older = &a->list[(a->oldest + i) % ZS_MOST_UPLOADS];
-        bytes -= older->bytes;
-        finish(a, older);
+    for (;;) {
+        struct upload *const place = &a->list[a->oldest], *first = NULL;
+        uint64_t all = bytes;
+        for (size_t i = 0; i < ZS_MOST_UPLOADS; i++) {
+            struct upload *u = &a->list[(a->oldest + i) % ZS_MOST_UPLOADS];
+            all += u->bytes;
+            first = first == NULL && u->key != NULL ? u : first;
+        }
+        if (place->key == NULL && (first == NULL || all <= zs_budget())) {
+            a->oldest = (a->oldest + 1) % ZS_MOST_UPLOADS;
+            return place;
+        }
+        finish(a, first);
     }
-    a->oldest = (a->oldest + 1) % ZS_MOST_UPLOADS;
-    return u;
 }
 
 static enum zs_status begin(struct zs_uploads *a, struct zs_writer *writer, struct zs_error *err)
@@ -540,6 +545,7 @@ bool zs_store_overlap(struct zs_store *store)
     struct zs_uploads *a = store->uploads;
     if (a == NULL && store->is_remote && store->read_only == NULL && (a = zs_calloc(1, sizeof *a)) != NULL) {
         (void)pthread_mutex_init(&a->lock, NULL);
+        (void)pthread_cond_init(&a->freed, NULL);
         store->uploads = a;
     }
     return a != NULL && !atomic_exchange(&a->is_on, true); /* without memory the caller waits for each object */
@@ -569,6 +575,7 @@ void zs_uploads_free(struct zs_store *store)
     if (a == NULL)
         return;
     (void)zs_store_overlap_end(store, NULL);
+    (void)pthread_cond_destroy(&a->freed);
     (void)pthread_mutex_destroy(&a->lock);
     free(a);
 }
