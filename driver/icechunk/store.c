@@ -22,7 +22,7 @@ struct node {
     const unsigned char *id;
     struct zs_flat_vector document;  /* its zarr.json */
     struct zs_flat_vector manifests; /* of an array */
-    struct zs_array_meta *keys;      /* how its chunk keys are spelt; read with the first chunk */
+    struct zs_array_meta *keys;      /* how its chunk keys are spelt; NULL: its document does not say that */
     bool is_array;
 };
 
@@ -32,6 +32,7 @@ struct snapshot {
     struct zs_flat_vector message;
     struct node *nodes; /* sorted by path */
     size_t count;
+    char *root; /* the root's zarr.json */
 };
 
 #define NODE_ID_BYTES 8
@@ -98,17 +99,6 @@ static enum zs_status read_snapshot(struct snapshot *snapshot, struct zs_error *
     return ZS_OK;
 }
 
-/* Reads a snapshot ("": the empty one before the first commit). Close it also on failure. */
-static enum zs_status open_snapshot(const struct zs_icechunk_files *files, const char *id, struct snapshot *snapshot,
-                                    struct zs_error *err)
-{
-    if (id[0] == '\0')
-        return ZS_OK;
-    ZS_TRY(zs_icechunk_file_get(files, ZS_ICECHUNK_SNAPSHOT, id, ZS_CORRUPT, &snapshot->file, err));
-    const enum zs_status status = read_snapshot(snapshot, err);
-    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s/snapshots/%s", files->store->root, id);
-}
-
 static void close_snapshot(struct snapshot *snapshot)
 {
     for (size_t i = 0; i < snapshot->count; i++) {
@@ -116,6 +106,7 @@ static void close_snapshot(struct snapshot *snapshot)
         zs_array_meta_free(snapshot->nodes[i].keys);
     }
     free(snapshot->nodes);
+    free(snapshot->root);
     zs_icechunk_file_release(snapshot->file);
 }
 
@@ -138,22 +129,27 @@ static struct node *find_node(const struct snapshot *snapshot, const char *path,
 
 /* ---- The root's document ---- */
 
-static enum zs_status parse(const struct node *node, zs_json **document, struct zs_error *err)
+static enum zs_status parse(struct node *node, zs_json **document, struct zs_error *err)
 {
     const enum zs_status status =
         zs_json_parse((const char *)node->document.data, node->document.count, document, err);
-    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "/%s%szarr.json", node->path, &"/"[node->path[0] == '\0']);
+    if (status != ZS_OK)
+        return zs_fail_in(err, status, "/%s%szarr.json", node->path, &"/"[node->path[0] == '\0']);
+    const enum zs_status keys =
+        node->is_array ? zs_array_meta_parse(*document, ZS_META_KEYS, &node->keys, err) : ZS_OK;
+    return keys == ZS_NO_MEMORY ? keys : ZS_OK;
 }
 
-/* Makes the document of the root, with those of all nodes as consolidated metadata; freed with free(). */
-static enum zs_status print_root(const struct snapshot *snapshot, char **text, struct zs_error *err)
+/* Reads the documents of all nodes, and makes that of the root with the others as consolidated metadata. */
+static enum zs_status print_root(struct snapshot *snapshot, struct zs_error *err)
 {
     static const char group[] = "{\"zarr_format\":3,\"node_type\":\"group\"}";
     const bool has_root = snapshot->count > 0 && snapshot->nodes[0].path[0] == '\0';
     zs_json *root = NULL;
-    ZS_TRY(has_root ? parse(&snapshot->nodes[0], &root, err) : zs_json_parse(group, strlen(group), &root, err));
     enum zs_status status =
-        zs_json_is_object(root) ? ZS_OK : zs_fail_found(err, ZS_CORRUPT, root, "zarr.json: expected an object");
+        has_root ? parse(&snapshot->nodes[0], &root, err) : zs_json_parse(group, strlen(group), &root, err);
+    if (status == ZS_OK && !zs_json_is_object(root))
+        status = zs_fail_found(err, ZS_CORRUPT, root, "zarr.json: expected an object");
     if (status == ZS_OK && (!has_root || !snapshot->nodes[0].is_array)) { /* an array has nothing below it */
         zs_json_remove(root, "consolidated_metadata"); /* those may be of another commit */
         zs_json *consolidated = zs_json_add_object(root, "consolidated_metadata");
@@ -167,10 +163,24 @@ static enum zs_status print_root(const struct snapshot *snapshot, char **text, s
                 status = zs_fail_memory(err);
         }
     }
-    if (status == ZS_OK && (*text = zs_json_print(root)) == NULL)
+    if (status == ZS_OK && (snapshot->root = zs_json_print(root)) == NULL)
         status = zs_fail_memory(err);
     zs_json_free(root);
     return status;
+}
+
+/* Reads a snapshot ("": the empty one before the first commit). Close it also on failure. */
+static enum zs_status open_snapshot(const struct zs_icechunk_files *files, const char *id, struct snapshot *snapshot,
+                                    struct zs_error *err)
+{
+    enum zs_status status = ZS_OK;
+    if (id[0] != '\0') {
+        ZS_TRY(zs_icechunk_file_get(files, ZS_ICECHUNK_SNAPSHOT, id, ZS_CORRUPT, &snapshot->file, err));
+        status = read_snapshot(snapshot, err);
+    }
+    if (status == ZS_OK)
+        status = print_root(snapshot, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s/snapshots/%s", files->store->root, id);
 }
 
 /* Finds the id of the manifest with the chunk at a position of `ndim` numbers; NULL for a chunk that is fill value. A
@@ -346,7 +356,7 @@ struct ice_store {
     struct zs_icechunk_files files;
     struct zs_icechunk_commit commit;
     struct snapshot snapshot;
-    pthread_mutex_t lock; /* of the member below, and of the arrays' keys */
+    pthread_mutex_t lock; /* of the member below */
     /* The manifest that was used last stays, whatever the budget of the process: one that is larger would be read again
      * for every chunk. */
     struct zs_cache_entry *last;
@@ -356,7 +366,6 @@ struct ice_store {
 struct ice_object {
     struct zs_object base;
     const unsigned char *bytes; /* NULL: in an object */
-    char *text;                 /* the root's document */
     struct zs_cache_entry *manifest;
     uint64_t offset;
     char *key; /* in the repository; NULL: bytes */
@@ -375,21 +384,6 @@ static enum zs_status fail_absent(const struct ice_store *s, const char *key, st
     return zs_fail(err, ZS_NOT_FOUND, "%s/%s: there is no such object in the snapshot", s->base.root, key);
 }
 
-/* Reads, once, how an array's document spells the keys of its chunks. */
-static enum zs_status load_keys(struct ice_store *s, struct node *array, struct zs_error *err)
-{
-    enum zs_status status = ZS_OK;
-    zs_json *document = NULL;
-    (void)pthread_mutex_lock(&s->lock);
-    if (array->keys == NULL)
-        status = zs_json_parse((const char *)array->document.data, array->document.count, &document, err);
-    if (status == ZS_OK && array->keys == NULL)
-        status = zs_array_meta_parse(document, ZS_META_KEYS, &array->keys, err);
-    (void)pthread_mutex_unlock(&s->lock);
-    zs_json_free(document);
-    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s/%s", s->base.root, array->path);
-}
-
 /* Finds the array and the position of the chunk that a key names. ZS_NOT_FOUND for other keys. */
 static enum zs_status parse_key(struct ice_store *s, const char *key, struct node **array, uint64_t *index,
                                 struct zs_error *err)
@@ -402,7 +396,9 @@ static enum zs_status parse_key(struct ice_store *s, const char *key, struct nod
             return fail_absent(s, key, err);
         below = key + n + 1;
     }
-    ZS_TRY(load_keys(s, *array, err));
+    if ((*array)->keys == NULL)
+        return zs_fail(err, ZS_INVALID, "%s/%s: expected a zarr.json that says how chunks are named", s->base.root,
+                       (*array)->path);
     return zs_chunk_key_parse((*array)->keys, below, index) ? ZS_OK : fail_absent(s, key, err);
 }
 
@@ -455,7 +451,6 @@ static void ice_close(struct zs_object *object)
 {
     struct ice_object *o = (struct ice_object *)object;
     zs_object_close(o->inner);
-    free(o->text);
     zs_icechunk_file_release(o->manifest);
     free(o->key);
     free(o);
@@ -509,11 +504,8 @@ static enum zs_status set_object(struct ice_store *s, struct ice_object *o, cons
 {
     const size_t n = strlen(key), m = strlen("/zarr.json");
     if (strcmp(key, "zarr.json") == 0) {
-        const enum zs_status status = print_root(&s->snapshot, &o->text, err);
-        if (status != ZS_OK)
-            return zs_fail_in(err, status, "%s/snapshots/%s", s->base.root, s->commit.id);
-        o->bytes = (const unsigned char *)o->text;
-        o->base.size = strlen(o->text);
+        o->bytes = (const unsigned char *)s->snapshot.root;
+        o->base.size = strlen(s->snapshot.root);
         return ZS_OK;
     }
     const struct node *node =

@@ -357,25 +357,25 @@ static struct answer no_answer(void)
         .total = UINT64_MAX};
 }
 
+/* Asks once for an object of a store, on one of its connections. */
 static void ask(struct zs_http *h, const char *path, const char *range, const char *etag, size_t limit,
                 struct answer *a)
 {
     *a = no_answer();
-    char *url = h->is_signing ? zs_vsi_object_url(path) : zs_strdup(path + strlen(PLAIN));
-    if (url != NULL) {
-        char session[64];
-        const unsigned number = session_take(h);
-        session_name(h, number, session, sizeof session);
-        fetch(url, path, session, range, etag, limit, a);
-        if (a->is_status_lost) { /* the connection is a new one now */
-            answer_free(a);
-            *a = no_answer();
-            fetch(url, path, session, range, etag, limit, a);
-        }
-        session_return(h, number);
-    } else {
+    char *url = h->is_signing ? zs_vsi_object_url(path) : zs_strdup(path + strlen(PLAIN)), session[64];
+    if (url == NULL) {
         snprintf(a->found, sizeof a->found, "no URL for it");
+        return;
     }
+    const unsigned number = session_take(h);
+    session_name(h, number, session, sizeof session);
+    fetch(url, path, session, range, etag, limit, a);
+    if (a->is_status_lost) { /* the connection is a new one now */
+        answer_free(a);
+        *a = no_answer();
+        fetch(url, path, session, range, etag, limit, a);
+    }
+    session_return(h, number);
     free(url);
     /* Object stores send some refusals (another region) as redirections that lead nowhere. */
     const char *type = a->kind == ZS_HTTP_WHOLE && h->is_signing ? a->result->pszContentType : NULL;
@@ -397,7 +397,7 @@ enum zs_http_kind zs_http_probe(const char *path, char *found, size_t n)
     if (n > 0)
         snprintf(found, n, "%s", a.found);
     answer_free(&a);
-    return a.kind == ZS_HTTP_ABSENT && a.lacks_bucket ? ZS_HTTP_REFUSED : a.kind;
+    return a.kind;
 }
 
 /* Makes one GET request, from any thread. `range` as in a Range header ("0-19", "-20"); NULL for all. `etag`, unless
@@ -430,11 +430,11 @@ static void request(const struct vsi_object *o, const char *range, const char *e
 
 /* One end of an object. */
 struct remembered {
-    uint64_t size; /* of the object */
-    size_t n;      /* bytes of the end */
-    const char *etag, *generation; /* "": none */
-    const unsigned char *bytes;
-    char data[]; /* etag, generation, bytes */
+    uint64_t size;      /* of the object */
+    size_t n;           /* bytes of the end */
+    char etag[128];     /* objects with longer ones are not remembered */
+    char generation[32];
+    unsigned char bytes[];
 };
 
 static struct zs_cache *cache;
@@ -458,19 +458,21 @@ static struct zs_cache_key key_of(const char *root, const char *key, bool tail)
     return (struct zs_cache_key){zs_hash(zs_hash(tail, root, r), key, k), zs_hash(zs_hash(ZS_HASH, key, k), root, r)};
 }
 
-/* Remembers the first (or last, `tail`) n bytes of an object with a strong ETag, all copied. Does nothing without
- * memory: the next opening requests it again. */
+/* Remembers the first (or last, `tail`) n bytes of an object with a strong ETag. Does nothing without memory: the next
+ * opening requests it again. */
 static void remember(const char *root, const char *key, bool tail, size_t n, const struct answer *a)
 {
-    const size_t e = strlen(a->tag) + 1, g = strlen(a->generation) + 1, size = sizeof(struct remembered) + e + g + n;
+    const size_t size = sizeof(struct remembered) + n;
     struct remembered *m = the_cache() != NULL && n <= MEMORY_BYTES / 8 ? malloc(size) : NULL;
+    struct zs_cache_entry *entry = NULL;
     if (m == NULL)
         return;
-    *m = (struct remembered){.size = a->total, .n = n};
-    m->etag = memcpy(m->data, a->tag, e);
-    m->generation = memcpy(m->data + e, a->generation, g);
-    m->bytes = memcpy(m->data + e + g, a->bytes, n);
-    struct zs_cache_entry *entry = zs_cache_put(cache, key_of(root, key, tail), m, size);
+    m->size = a->total;
+    m->n = n;
+    memcpy(m->bytes, a->bytes, n);
+    if ((size_t)snprintf(m->etag, sizeof m->etag, "%s", a->tag) < sizeof m->etag &&
+        (size_t)snprintf(m->generation, sizeof m->generation, "%s", a->generation) < sizeof m->generation)
+        entry = zs_cache_put(cache, key_of(root, key, tail), m, size);
     if (entry != NULL)
         zs_cache_release(cache, entry);
     else
