@@ -29,10 +29,10 @@ raster 4398
 geo 7524
 array 5225
 shard 1729
-icechunk 1574
+icechunk 1494
 codec 4409
 zarr 6383
-store 4738
+store 4587
 base 1647
 END
 for path in */; do
