@@ -133,13 +133,12 @@ enum zs_status zs_open_shard_ensure_writer(struct zs_array *array, struct zs_ope
     char *key;
     if (shard->writer != NULL)
         return ZS_OK;
-    shard->order = array->order;
     free(shard->levels);
     const struct zs_level *levels = zs_grid_levels(&array->grid, shard->number, &shard->levels);
     ZS_TRY_MEMORY(levels, err);
     ZS_TRY(zs_shard_key(array, shard->number, &key, err));
     const enum zs_status status =
-        zs_shard_writer_create(array->store, key, levels, shard->order, &shard->writer, err);
+        zs_shard_writer_create(array->store, key, levels, array->order, &shard->writer, err);
     array->pending->writer_count += status == ZS_OK;
     free(key);
     return status;

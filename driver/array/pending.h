@@ -37,7 +37,6 @@ struct zs_open_shard {
     struct zs_map dirty;            /* innermost chunk -> struct zs_dirty */
     struct zs_shard_writer *writer; /* NULL until a chunk is put; always NULL where chunks are no shards */
     struct zs_level *levels;        /* of this shard, where shards differ; else NULL */
-    enum zs_chunk_order order;      /* of its chunks */
     enum zs_status status;          /* of publishing it; if not ZS_OK, it waits for a flush */
     bool is_lost;                   /* publishing it lost what was put */
 };

@@ -167,9 +167,7 @@ static enum zs_status open_stored(struct zs_array *array, struct zs_open_shard *
         ZS_TRY(check_after_conflict(array, err));
     if (zs_shard_is_other(array, shard->number, object))
         zs_cache_clear(array->chunks); /* some chunks may have been decoded from an older object */
-    if (index != NULL)
-        shard->order = zs_chunk_order_of(level, index, shard->order);
-    return zs_shard_writer_base(shard->writer, shard->order, index, object, err);
+    return zs_shard_writer_base(shard->writer, index, object, err);
 }
 
 /* Publishes over the shard that is stored now; tries again when another writer was faster. */

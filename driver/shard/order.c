@@ -107,25 +107,3 @@ bool zs_chunks_lie_in(const uint64_t *entries, const uint64_t *numbers, uint64_t
     }
     return true;
 }
-
-enum zs_chunk_order zs_chunk_order_of(const struct zs_level *level, const struct zs_shard_index *index,
-                                      enum zs_chunk_order likely)
-{
-    const enum zs_chunk_order orders[] = {likely, ZS_ORDER_ROW_MAJOR, ZS_ORDER_MORTON, ZS_ORDER_HILBERT};
-    if (index->is_absent)
-        return likely;
-    enum zs_chunk_order found = ZS_ORDER_ROW_MAJOR;
-    uint64_t *numbers = zs_calloc((size_t)level->inner_count, sizeof *numbers);
-    for (size_t i = 0; numbers != NULL && i < sizeof orders / sizeof orders[0]; i++) {
-        struct zs_error ignored;
-        if (i > 0 && orders[i] == likely)
-            continue; /* it was the first */
-        if (zs_chunk_order_list(level, orders[i], numbers, &ignored) == ZS_OK &&
-            zs_chunks_lie_in(index->entries, numbers, index->count)) {
-            found = orders[i];
-            break;
-        }
-    }
-    free(numbers);
-    return found;
-}

@@ -79,12 +79,11 @@ static void forget_stored(struct zs_shard_writer *writer)
     writer->object = NULL;
 }
 
-enum zs_status zs_shard_writer_base(struct zs_shard_writer *writer, enum zs_chunk_order order,
-                                    struct zs_shard_index *index, struct zs_object *object, struct zs_error *err)
+enum zs_status zs_shard_writer_base(struct zs_shard_writer *writer, struct zs_shard_index *index,
+                                    struct zs_object *object, struct zs_error *err)
 {
     forget_stored(writer);
     writer->object = object;
-    writer->order = order;
     if (index != NULL) {
         writer->stored = (struct zs_stored_shard){.source = zs_source_of(object), .index = index};
         return ZS_OK;

@@ -42,11 +42,11 @@ enum zs_status zs_shard_writer_get(struct zs_shard_writer *writer, uint64_t numb
 enum zs_status zs_shard_writer_get_stored(struct zs_shard_writer *writer, uint64_t number, bool *is_empty,
                                           struct zs_buffer *out, struct zs_error *err);
 
-/* Bases the writer on the stored object (NULL: there is none), whose chunks lie in `order`: chunks that were not put
- * are taken from there. With `index` NULL that is read: ZS_CONFLICT where the object was replaced meanwhile. The writer
- * takes over both, also on failure; then there is no stored object. What was put stays. */
-enum zs_status zs_shard_writer_base(struct zs_shard_writer *writer, enum zs_chunk_order order,
-                                    struct zs_shard_index *index, struct zs_object *object, struct zs_error *err);
+/* Bases the writer on the stored object (NULL: there is none): chunks that were not put are taken from there. With
+ * `index` NULL that is read: ZS_CONFLICT where the object was replaced meanwhile. The writer takes over both, also on
+ * failure; then there is no stored object. What was put stays. */
+enum zs_status zs_shard_writer_base(struct zs_shard_writer *writer, struct zs_shard_index *index,
+                                    struct zs_object *object, struct zs_error *err);
 /* That object. Where it is replaced while publishing reads it, that fails, and the object is stale. */
 const struct zs_object *zs_shard_writer_object(const struct zs_shard_writer *writer);
 
@@ -69,8 +69,3 @@ enum zs_status zs_chunk_order_list(const struct zs_level *level, enum zs_chunk_o
 /* Whether the chunks of a shard lie in the order of numbers[count], by their offsets entries[2 * number]
  * (shard/shard.h); empty chunks do not count. */
 bool zs_chunks_lie_in(const uint64_t *entries, const uint64_t *numbers, uint64_t count);
-
-/* The order in which the chunks of a shard lie: `likely` where that fits, as it always does for few chunks;
- * ZS_ORDER_ROW_MAJOR when none fits, or without memory. */
-enum zs_chunk_order zs_chunk_order_of(const struct zs_level *level, const struct zs_shard_index *index,
-                                      enum zs_chunk_order likely);

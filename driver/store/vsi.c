@@ -158,7 +158,6 @@ static void vsi_close(struct zs_object *object)
     struct vsi_object *o = (struct vsi_object *)object;
     for (size_t i = 0; i < o->idle_count; i++)
         VSIFCloseL(o->idle[i]);
-    free(o->idle);
     free(o->path);
     free(o->name);
     free(o->tag);
@@ -167,17 +166,15 @@ static void vsi_close(struct zs_object *object)
     free(o);
 }
 
-/* Gives a handle back for the next reader, or closes it when there is no memory to remember it. */
+/* Gives a handle back for the next reader. */
 static void handle_return(struct vsi_object *o, VSILFILE *file)
 {
     pthread_mutex_lock(&o->lock);
-    void **grown = zs_grow(o->idle, o->idle_count, &o->idle_capacity, sizeof *grown);
-    if (grown != NULL) {
-        o->idle = grown;
+    const bool is_kept = o->idle_count < ZS_MOST_FETCHES;
+    if (is_kept)
         o->idle[o->idle_count++] = file;
-    }
     pthread_mutex_unlock(&o->lock);
-    if (grown == NULL)
+    if (!is_kept)
         VSIFCloseL(file);
 }
 

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "base/limits.h"
 #include "store/store.h"
 
 /* ---- Kinds of paths (vsi_paths.c) ---- */
@@ -92,8 +93,8 @@ struct vsi_object {
     char *generation;
     /* Else idle handles: a VSILFILE has one position, so each concurrent reader needs its own. */
     pthread_mutex_t lock;
-    void **idle;
-    size_t idle_count, idle_capacity;
+    void *idle[ZS_MOST_FETCHES];
+    size_t idle_count;
 };
 
 /* Opens an object as a file of GDAL's. */
