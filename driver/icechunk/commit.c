@@ -267,7 +267,9 @@ static char *list_names(const struct history *h, enum word what)
         struct zs_flat_vector found;
         uint64_t number;
         char *name = read_ref(h, what, i, &found, &number, NULL) == ZS_OK ? zs_icechunk_text(&found) : NULL;
-        char *longer = zs_format("%s%s%s", names, names[0] != '\0' && name != NULL ? "," : "", name != NULL ? name : "");
+        if (name == NULL)
+            continue;
+        char *longer = zs_format("%s%s%s", names, names[0] != '\0' ? "," : "", name);
         free(names);
         free(name);
         names = longer;
