@@ -27,12 +27,12 @@ gdal 14943
 validate 983
 raster 4398
 geo 7524
-array 5225
-shard 1729
-icechunk 1494
+array 5221
+shard 1701
+icechunk 1496
 codec 4409
 zarr 6383
-store 4587
+store 4585
 base 1647
 END
 for path in */; do

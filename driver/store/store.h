@@ -152,8 +152,8 @@ void zs_writer_abort(struct zs_writer *writer);
  * x-goog-if-generation-match with the generation of the object for a PUT: there that number is the "ETag". */
 
 /* Whether commits carry what they expect: those that can (/vsis3/, /vsigs/) unless store->sends_conditions is false,
- * as the configuration option SHARDEDZARR_CONDITIONAL_PUT may say, which may be set for a path. Then, and where a server
- * gives no version or takes such a PUT without a look at its condition, two writers may lose changes of each other. */
+ * which the configuration option SHARDEDZARR_CONDITIONAL_PUT sets for a path. Then, and where a server gives no version
+ * or takes such a PUT without a look at its condition, two writers may lose changes of each other. */
 bool zs_store_has_conditions(const struct zs_store *store);
 /* Has the commit of a writer replace the object that has this ETag, or, with "", make one where there is none.
  * Otherwise the commit is ZS_CONFLICT, and zs_writer_try_commit() keeps the writer. One that failed and left the store
