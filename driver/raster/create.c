@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array/array.h"
 #include "base/checked.h"
 #include "geo/bands.h"
 #include "geo/cf.h"
@@ -12,18 +13,15 @@
 #include "raster/masks.h"
 #include "zarr/contents.h"
 
-struct zs_raster {
-    struct zs_hierarchy *hierarchy; /* borrowed, like the next */
+struct new_raster {
+    struct zs_hierarchy *hierarchy;
     const struct zs_raster_spec *spec;
-    char *group;
-    struct zs_band_array *arrays; /* each of as many bands */
-    const struct zs_node **nodes; /* of these, and of the mask */
-    struct zs_band_array mask;    /* array is NULL where there is none */
-    struct zs_healpix_map map;    /* of HEALPix cells */
+    const char *group;
+    const struct zs_node **nodes; /* of the arrays of pixels, and behind them of the mask */
 };
 
 /* Adds the node of a document (taken over) to the group; "" is the group itself. */
-static enum zs_status add_document(struct zs_raster *r, const char *name, zs_json *json, const struct zs_node **node,
+static enum zs_status add_document(const struct new_raster *r, const char *name, zs_json *json, const struct zs_node **node,
                                    struct zs_error *err)
 {
     char *path = zs_path_join(r->group, name);
@@ -34,16 +32,6 @@ static enum zs_status add_document(struct zs_raster *r, const char *name, zs_jso
     const enum zs_status status = zs_add_document(r->hierarchy, path, json, node, err);
     free(path);
     return status;
-}
-
-static enum zs_status open_array(struct zs_raster *r, const struct zs_node *node,
-                                 const struct zs_array_options *options, int chunk_order, struct zs_array **array,
-                                 struct zs_error *err)
-{
-    struct zs_store *store = zs_hierarchy_store(r->hierarchy);
-    ZS_TRY(zs_array_open_in(store, node, options, array, err));
-    zs_array_set_new(*array, chunk_order);
-    return ZS_OK;
 }
 
 /* ---- Georeferencing ---- */
@@ -64,7 +52,7 @@ static struct zs_georef_out georef_of(const struct zs_raster_spec *spec)
 }
 
 /* The coordinate variables of the extra dimensions. */
-static enum zs_status add_coordinates(struct zs_raster *r, struct zs_error *err)
+static enum zs_status add_coordinates(const struct new_raster *r, struct zs_error *err)
 {
     for (int i = 0; i < r->spec->axis_count; i++) {
         const struct zs_extra_axis *axis = &r->spec->axes[i];
@@ -83,7 +71,7 @@ static enum zs_status add_coordinates(struct zs_raster *r, struct zs_error *err)
 }
 
 /* Georeferences the arrays of pixels and the mask; with the first one, what is beside them. */
-static enum zs_status write_georef(struct zs_raster *r, struct zs_error *err)
+static enum zs_status write_georef(const struct new_raster *r, struct zs_error *err)
 {
     const struct zs_raster_spec *spec = r->spec;
     const struct zs_georef_out geo = georef_of(spec);
@@ -139,35 +127,25 @@ static struct zs_array_spec array_spec(const struct zs_raster_spec *spec)
     return a;
 }
 
-static enum zs_status add_pixels(struct zs_raster *r, const struct zs_array_options *options, struct zs_error *err)
+static enum zs_status add_pixels(const struct new_raster *r, struct zs_error *err)
 {
     const struct zs_raster_spec *spec = r->spec;
     const struct zs_array_spec a = array_spec(spec);
     zs_json *attributes;
     for (size_t k = 0; k < spec->array_count; k++) {
-        struct zs_band_array *array = &r->arrays[k];
         ZS_TRY(add_document(r, spec->arrays[k].name, zs_array_document(&a), &r->nodes[k], err));
         ZS_TRY(zs_hierarchy_edit(r->hierarchy, r->nodes[k], &attributes, err));
         ZS_TRY(write_array_attributes(attributes, spec, &spec->arrays[k], err));
-        ZS_TRY(zs_slices_find(a.ndim, a.shape, zs_raster_axes(spec), NULL, 0, &array->slices, err));
-        array->first = k * array->slices.count;
-        array->cells = spec->healpix != NULL ? &r->map : NULL;
-        ZS_TRY(open_array(r, r->nodes[k], options, spec->chunk_order, &array->array, err));
     }
     return ZS_OK;
 }
 
-static enum zs_status add_mask(struct zs_raster *r, const struct zs_array_options *options, struct zs_error *err)
+static enum zs_status add_mask(const struct new_raster *r, struct zs_error *err)
 {
-    const struct zs_raster_spec *spec = r->spec;
-    const uint64_t shape[2] = {spec->height, spec->width};
-    const struct zs_array_spec like = array_spec(spec);
-    const struct zs_node **node = &r->nodes[spec->array_count];
+    const struct zs_array_spec like = array_spec(r->spec);
     zs_json *json = NULL;
-    ZS_TRY(zs_mask_document(&like, zs_raster_axes(spec), r->nodes[0]->attributes, &json, err));
-    ZS_TRY(add_document(r, spec->mask, json, node, err));
-    ZS_TRY(zs_slices_find(2, shape, (struct zs_axes){.x = 1, .y = 0}, NULL, 0, &r->mask.slices, err));
-    return open_array(r, *node, options, spec->chunk_order, &r->mask.array, err);
+    ZS_TRY(zs_mask_document(&like, zs_raster_axes(r->spec), r->nodes[0]->attributes, &json, err));
+    return add_document(r, r->spec->mask, json, &r->nodes[r->spec->array_count], err);
 }
 
 /* ---- HEALPix cells ---- */
@@ -190,7 +168,7 @@ static enum zs_status write_numbers(struct zs_array *array, uint64_t count, stru
 }
 
 /* The coordinate of cells, which coarse orders have. */
-static enum zs_status add_cell_coordinate(struct zs_raster *r, struct zs_error *err)
+static enum zs_status add_cell_coordinate(const struct new_raster *r, struct zs_error *err)
 {
     const struct zs_raster_spec *spec = r->spec;
     const uint64_t count = zs_healpix_cells_of(spec->healpix->order);
@@ -208,7 +186,8 @@ static enum zs_status add_cell_coordinate(struct zs_raster *r, struct zs_error *
     a.encoding.keepbits = 0;
     a.encoding.blosc_shuffle = "bitshuffle";
     ZS_TRY(add_document(r, ZS_CELL_COORDINATE, zs_array_document(&a), &node, err));
-    ZS_TRY(open_array(r, node, &options, 0, &array, err));
+    ZS_TRY(zs_array_open_in(zs_hierarchy_store(r->hierarchy), node, &options, &array, err));
+    zs_array_set_new(array, 0);
     const enum zs_status status = write_numbers(array, count, err);
     zs_array_close(array);
     return status;
@@ -231,7 +210,7 @@ static enum zs_status list_bands(zs_json *attributes, const struct zs_raster_spe
     return ZS_OK;
 }
 
-static enum zs_status add_group(struct zs_raster *r, struct zs_error *err)
+static enum zs_status add_group(const struct new_raster *r, struct zs_error *err)
 {
     const struct zs_raster_spec *spec = r->spec;
     const struct zs_georef_out geo = georef_of(spec);
@@ -246,19 +225,6 @@ static enum zs_status add_group(struct zs_raster *r, struct zs_error *err)
     if (spec->style == ZS_GEOREF_CF || (!geo.has_transform && geo.srs == NULL))
         return ZS_OK;
     return zs_write_spatial_proj(attributes, &geo, err);
-}
-
-static enum zs_status set_up(struct zs_raster *r, const struct zs_array_options *options, struct zs_error *err)
-{
-    r->arrays = zs_calloc(r->spec->array_count, sizeof *r->arrays);
-    r->nodes = zs_calloc(r->spec->array_count + 1, sizeof(struct zs_node *));
-    if (r->arrays == NULL || r->nodes == NULL || r->group == NULL)
-        return zs_fail_memory(err);
-    if (r->spec->healpix != NULL)
-        r->map = (struct zs_healpix_map){.order = r->spec->healpix->order, .shown = ZS_HEALPIX_SPHERE};
-    ZS_TRY(add_group(r, err)); /* first: nothing can be added below what is not there */
-    ZS_TRY(add_pixels(r, options, err));
-    return r->spec->mask != NULL ? add_mask(r, options, err) : ZS_OK;
 }
 
 /* ---- Room in a store that is there ---- */
@@ -295,63 +261,26 @@ enum zs_status zs_raster_make_room(struct zs_hierarchy *hierarchy, const char *g
     return zs_contents_remove_left(zs_hierarchy_store(hierarchy), group, err);
 }
 
-enum zs_status zs_raster_create(struct zs_hierarchy *hierarchy, const char *group, const struct zs_raster_spec *spec,
-                                const struct zs_array_options *options, struct zs_raster **raster, struct zs_error *err)
+static enum zs_status add_all(const struct new_raster *r, struct zs_error *err)
 {
-    struct zs_raster *r = zs_calloc(1, sizeof *r);
-    ZS_TRY_MEMORY(r, err);
-    r->hierarchy = hierarchy;
-    r->spec = spec;
-    r->group = zs_strdup(group);
-    const enum zs_status status = set_up(r, options, err);
-    if (status != ZS_OK) {
-        zs_raster_free(r);
-        return status;
-    }
-    *raster = r;
-    return ZS_OK;
-}
-
-struct zs_bands zs_raster_bands(const struct zs_raster *r)
-{
-    return (struct zs_bands){r->arrays, r->spec->array_count};
-}
-
-struct zs_bands zs_raster_mask(const struct zs_raster *r)
-{
-    return (struct zs_bands){&r->mask, 1};
-}
-
-enum zs_status zs_raster_flush(struct zs_raster *r, struct zs_error *err)
-{
-    if (r->mask.array != NULL)
-        ZS_TRY(zs_array_flush(r->mask.array, err));
-    for (size_t k = 0; k < r->spec->array_count; k++)
-        ZS_TRY(zs_array_flush(r->arrays[k].array, err));
-    return ZS_OK;
-}
-
-enum zs_status zs_raster_publish(struct zs_raster *r, struct zs_error *err)
-{
-    ZS_TRY(zs_raster_flush(r, err));
+    ZS_TRY(add_group(r, err)); /* first: nothing can be added below what is not there */
+    ZS_TRY(add_pixels(r, err));
+    if (r->spec->mask != NULL)
+        ZS_TRY(add_mask(r, err));
     ZS_TRY(add_coordinates(r, err));
     if (has_cell_coordinate(r->spec))
         ZS_TRY(add_cell_coordinate(r, err));
     ZS_TRY(write_georef(r, err));
-    if (r->group[0] == '\0' && !r->spec->is_not_consolidated)
-        ZS_TRY(zs_root_consolidate(r->hierarchy, err));
-    return zs_hierarchy_flush(r->hierarchy, err);
+    return r->group[0] == '\0' && !r->spec->is_not_consolidated ? zs_root_consolidate(r->hierarchy, err) : ZS_OK;
 }
 
-void zs_raster_free(struct zs_raster *r)
+enum zs_status zs_raster_create(struct zs_hierarchy *hierarchy, const char *group, const struct zs_raster_spec *spec,
+                                struct zs_error *err)
 {
-    if (r == NULL)
-        return;
-    for (size_t k = 0; k < r->spec->array_count && r->arrays != NULL; k++)
-        zs_array_close(r->arrays[k].array);
-    zs_array_close(r->mask.array);
-    free(r->arrays);
-    free(r->nodes);
-    free(r->group);
-    free(r);
+    const struct zs_node **nodes = zs_calloc(spec->array_count + 1, sizeof(struct zs_node *));
+    ZS_TRY_MEMORY(nodes, err);
+    const struct new_raster raster = {.hierarchy = hierarchy, .spec = spec, .group = group, .nodes = nodes};
+    const enum zs_status status = add_all(&raster, err);
+    free(nodes);
+    return status;
 }

@@ -17,13 +17,10 @@
  * Metadata are written last, the group's own at the very end: a store that opens is complete. */
 #pragma once
 
-#include "array/array.h"
 #include "geo/axes.h"
 #include "geo/bands.h"
 #include "geo/georef.h"
 #include "geo/healpix.h"
-#include "raster/healpix_read.h"
-#include "raster/pixels.h"
 #include "zarr/document.h"
 
 /* Which georeferencing conventions are written. */
@@ -81,30 +78,13 @@ static inline struct zs_axes zs_raster_axes(const struct zs_raster_spec *spec)
     return spec->healpix != NULL ? (struct zs_axes){y, -1} : (struct zs_axes){y + 1, y};
 }
 
-struct zs_raster;
-
 /* Makes room for a new raster at `group` (not "") of an existing store. ZS_ARGUMENT when an array or group is
  * there, whether or not consolidated metadata (which may be older) list it, and where the root is an array. Removes
  * what a killed writer left there. */
 enum zs_status zs_raster_make_room(struct zs_hierarchy *hierarchy, const char *group, struct zs_error *err);
 
-/* Adds the group at `group` ("" for the root) and the arrays of a new raster to the hierarchy, for a new store from
- * zs_hierarchy_create(). Nothing is in the store yet. The hierarchy, the spec and all it points to are borrowed until
- * zs_raster_free(). */
+/* Adds the group at `group` ("" for the root), the arrays and the coordinates of a new raster to the hierarchy; in the
+ * root with consolidated metadata. Flushes are deferred (zs_hierarchy_defer()): nothing is in the store yet but values of
+ * coordinates. The dataset of the arrays writes the pixels. */
 enum zs_status zs_raster_create(struct zs_hierarchy *hierarchy, const char *group, const struct zs_raster_spec *spec,
-                                const struct zs_array_options *options, struct zs_raster **raster,
                                 struct zs_error *err);
-
-/* Its bands, to be written to; borrowed. */
-struct zs_bands zs_raster_bands(const struct zs_raster *raster);
-/* Its mask, one band of uint8: 0, where nothing is written too, or 255. Only where the spec names one. */
-struct zs_bands zs_raster_mask(const struct zs_raster *raster);
-
-/* Flushes the arrays, where pixels were written after zs_raster_publish(). */
-enum zs_status zs_raster_flush(struct zs_raster *raster, struct zs_error *err);
-
-/* Flushes the arrays and writes coordinates and metadata: those of the group last, then consolidated metadata of the
- * groups above. While flushes are deferred (zs_hierarchy_defer()), metadata stay pending for what else belongs to the
- * raster (overviews). */
-enum zs_status zs_raster_publish(struct zs_raster *raster, struct zs_error *err);
-void zs_raster_free(struct zs_raster *raster); /* NULL is allowed */

@@ -303,9 +303,9 @@ struct Strip
 class PixelCopy
 {
   public:
-    PixelCopy(GDALDataset &source, GDALDataType type, const struct zs_raster &raster, ZSCopiedLevels *levels,
+    PixelCopy(GDALDataset &source, GDALDataType type, const struct zs_bands &target, ZSCopiedLevels *levels,
               GDALProgressFunc progress, void *progressData)
-        : m_source(source), m_type(type), m_raster(raster), m_levels(levels), m_progress(progress),
+        : m_source(source), m_type(type), m_target(target), m_levels(levels), m_progress(progress),
           m_progressData(progressData), m_scratch(source, type)
     {
     }
@@ -318,7 +318,7 @@ class PixelCopy
   private:
     GDALDataset &m_source;
     const GDALDataType m_type;
-    const struct zs_raster &m_raster;
+    const struct zs_bands m_target;
     ZSCopiedLevels *const m_levels;
     const GDALProgressFunc m_progress;
     void *const m_progressData;
@@ -392,7 +392,7 @@ bool PixelCopy::Take(const Box &box)
         m_next = 1 - m_next;
     else if (!Wait())
         return false;
-    s.target = zs_raster_bands(&m_raster);
+    s.target = m_target;
     s.levels = m_levels;
     if (!Read(box, s) || !Wait())
         return false;
@@ -449,11 +449,11 @@ bool PixelCopy::Run(const struct zs_raster_spec &spec, int threads, const std::s
     return Wait();
 }
 
-bool zsCopyPixels(GDALDataset &source, GDALDataType type, const struct zs_raster &raster,
+bool zsCopyPixels(GDALDataset &source, GDALDataType type, const struct zs_bands &target,
                   const struct zs_raster_spec &spec, int threads, const std::string &folder, ZSCopiedLevels *levels,
                   GDALProgressFunc progress, void *progressData)
 {
-    return PixelCopy(source, type, raster, levels, progress, progressData).Run(spec, threads, folder);
+    return PixelCopy(source, type, target, levels, progress, progressData).Run(spec, threads, folder);
 }
 
 /* ---- Masks ---- */
@@ -467,27 +467,4 @@ bool zsHasOneMask(GDALDataset &source)
             return false;
     }
     return source.GetRasterCount() > 0;
-}
-
-bool zsCopyMask(GDALDataset &source, const struct zs_raster &raster, const struct zs_raster_spec &spec)
-{
-    GDALRasterBand *mask = source.GetRasterBand(1)->GetMaskBand();
-    const int width = source.GetRasterXSize(), height = source.GetRasterYSize(), one = 1;
-    const auto chunk = static_cast<int>(std::min<uint64_t>(spec.chunk[spec.axis_count], spec.height));
-    const struct zs_bands bands = zs_raster_mask(&raster);
-    std::vector<GByte> pixels(static_cast<size_t>(width) * static_cast<size_t>(chunk));
-    for (int y = 0; y < height; y += chunk)
-    {
-        const int rows = std::min(chunk, height - y);
-        if (mask == nullptr || mask->RasterIO(GF_Read, 0, y, width, rows, pixels.data(), width, rows, GDT_Byte, 1,
-                                              width, nullptr) != CE_None)
-            return false;
-        for (auto &pixel : pixels)
-            pixel = pixel != 0 ? 255 : 0;
-        const auto window = zsBandWindow(0, y, width, rows, pixels.data(), &one, 1, 1, width, 0);
-        struct zs_error err;
-        if (zs_pixels_write(&bands, &window, 1, nullptr, &err) != ZS_OK)
-            return zsReport(err);
-    }
-    return true;
 }

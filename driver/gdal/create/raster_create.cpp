@@ -77,8 +77,8 @@ class NewRaster
     std::string m_resampling;
     std::unique_ptr<ZSNewStore> m_new = std::make_unique<ZSNewStore>();
     std::string m_group; /* that it is appended as, of its own, so that coordinates do not collide; else the root, "" */
-    ZSOwned<struct zs_raster> m_raster{nullptr, zs_raster_free};
-    ZSCopiedLevels m_levels;
+    std::unique_ptr<ShardedZarrDataset> m_raster;
+    ZSCopiedLevels m_levels; /* of it */
 
     bool IsCells() const
     {
@@ -89,8 +89,8 @@ class NewRaster
     void DescribeArrays(int bands);
     void DescribeGeoreferencing();
     std::string ArrayName() const;
-    std::unique_ptr<ShardedZarrDataset> OpenArrays(size_t first, size_t count) const;
-    std::unique_ptr<ShardedZarrDataset> OpenAll() const;
+    bool OpenArrays();
+    std::unique_ptr<ShardedZarrDataset> Finish();
     bool StartLevels();
     bool WritePixels(GDALProgressFunc progress, void *progressData);
     bool AddComputed(GDALProgressFunc progress, void *progressData);
@@ -99,6 +99,8 @@ class NewRaster
 
 NewRaster::~NewRaster()
 {
+    if (m_raster != nullptr)
+        m_raster->Abandon();
     m_raster.reset();
 }
 
@@ -362,9 +364,7 @@ void NewRaster::RenameDimensions(const std::set<std::string> &taken)
 bool NewRaster::Make()
 {
     struct zs_error err;
-    struct zs_raster *raster = nullptr;
     const ZSStore &store = *m_new->store;
-    const struct zs_array_options arrayOptions = zsArrayOptions(m_options.threads);
     m_group = m_options.append ? m_names[0] : "";
     if (!(m_options.append ? m_new->OpenExisting(m_connection.store, m_options.fsync)
                            : m_new->Open(m_connection.store, m_options.overwrite, m_options.fsync)))
@@ -376,16 +376,13 @@ bool NewRaster::Make()
     {
         zs_hierarchy_defer(store.hierarchy, true);
         zs_store_overlap(store.store);
-        status = zs_raster_create(store.hierarchy, m_group.c_str(), &m_spec, &arrayOptions, &raster, &err);
-        m_raster.reset(raster);
+        status = zs_raster_create(store.hierarchy, m_group.c_str(), &m_spec, &err);
     }
-    if (status == ZS_OK)
-        status = zs_raster_publish(raster, &err);
-    return status == ZS_OK || zsReport(err);
+    return status == ZS_OK ? OpenArrays() : zsReport(err);
 }
 
-/* Opens arrays of the raster that the hierarchy has, for writing as the options ask for. Null with CPLError emitted. */
-std::unique_ptr<ShardedZarrDataset> NewRaster::OpenArrays(size_t first, size_t count) const
+/* Opens the arrays that the hierarchy has, for writing as the options ask for. */
+bool NewRaster::OpenArrays()
 {
     struct zs_hierarchy *hierarchy = m_new->store->hierarchy;
     ZSOpenOptions options;
@@ -393,49 +390,44 @@ std::unique_ptr<ShardedZarrDataset> NewRaster::OpenArrays(size_t first, size_t c
     const struct zs_node *node = nullptr, *group = nullptr;
     ZSBandSources sources;
     if (!options.Parse(nullptr))
-        return nullptr;
+        return false;
     options.threads = m_options.threads;
     options.fsync = m_options.fsync;
-    for (size_t k = first; k < first + count; k++)
+    for (const auto &array : m_arrays)
     {
-        if (zs_hierarchy_node_at(hierarchy, m_group.c_str(), m_arrays[k].name, &node, &err) != ZS_OK)
+        if (zs_hierarchy_node_at(hierarchy, m_group.c_str(), array.name, &node, &err) != ZS_OK)
             return zsReport(err);
         sources.push_back({ZSArray::Open(*m_new->store, node, options, &err), {}});
         if (sources.back().array == nullptr)
             return zsReport(err);
     }
-    if (count > 1 && zs_hierarchy_node(hierarchy, m_group.c_str(), &group, &err) != ZS_OK)
+    if (m_arrays.size() > 1 && zs_hierarchy_node(hierarchy, m_group.c_str(), &group, &err) != ZS_OK)
         return zsReport(err);
-    auto ds = ShardedZarrDataset::Over(m_new->store, sources, group, options, GA_Update, &err);
-    if (ds == nullptr)
+    m_raster = ShardedZarrDataset::Over(m_new->store, sources, group, options, GA_Update, &err);
+    if (m_raster == nullptr)
         return zsReport(err);
-    ds->View().SetChunkOrder(m_options.chunk_order);
-    return ds;
+    m_raster->StartNew(m_options.chunk_order);
+    return true;
 }
 
-/* Opens all of the raster, as its maker has it from now on. */
-std::unique_ptr<ShardedZarrDataset> NewRaster::OpenAll() const
+/* The raster as its maker has it from now on. Null with CPLError emitted. */
+std::unique_ptr<ShardedZarrDataset> NewRaster::Finish()
 {
     struct zs_error err;
     // Commits to an object store wait again, one by one: what is written is read back, too.
     if (zs_store_overlap_end(m_new->store->store, &err) != ZS_OK)
         return zsReport(err);
-    auto ds = OpenArrays(0, m_arrays.size());
-    if (ds != nullptr)
-    {
-        m_new->store->NoteOpen();
-        ds->AttachPam(m_name);
-    }
-    return ds;
+    m_new->store->NoteOpen();
+    m_raster->AttachPam(m_name);
+    return std::move(m_raster);
 }
 
 std::unique_ptr<GDALDataset> NewRaster::Blank()
 {
-    m_raster.reset();
-    auto ds = OpenAll();
-    if (ds != nullptr)
-        ds->StartBlank(std::move(m_new), m_options, m_spec, m_factors, m_resampling);
-    return ds;
+    auto made = Finish();
+    if (made != nullptr)
+        made->StartBlank(std::move(m_new), m_options, m_spec, m_factors, m_resampling);
+    return made;
 }
 
 /* ---- Copying ---- */
@@ -445,53 +437,37 @@ bool NewRaster::StartLevels()
 {
     if (m_options.statistics || !ZSCopiedLevels::Suits(m_spec, m_resampling, m_factors))
         return true;
-    auto base = OpenArrays(0, 1);
-    return base != nullptr && m_levels.Start(std::move(base), m_resampling, m_factors, m_options.threads) == CE_None;
+    return m_levels.Start(*m_raster, m_resampling, m_factors, m_options.threads) == CE_None;
 }
 
 /* Writes the pixels and the mask. */
 bool NewRaster::WritePixels(GDALProgressFunc progress, void *progressData)
 {
-    struct zs_error err;
-    const bool ok = zsCopyPixels(*m_source, m_type, *m_raster, m_spec, m_options.threads, m_new->Path(),
-                                 m_levels.IsStarted() ? &m_levels : nullptr, progress, progressData) &&
-                    (m_spec.mask == nullptr || zsCopyMask(*m_source, *m_raster, m_spec)) &&
-                    (zs_raster_flush(m_raster.get(), &err) == ZS_OK || zsReport(err));
-    m_raster.reset();
-    return ok;
+    GDALRasterBand &first = *m_source->GetRasterBand(1);
+    return zsCopyPixels(*m_source, m_type, m_raster->View().Bands(), m_spec, m_options.threads, m_new->Path(),
+                        m_levels.IsStarted() ? &m_levels : nullptr, progress, progressData) &&
+           (m_spec.mask == nullptr ||
+            GDALRasterBandCopyWholeRaster(first.GetMaskBand(), m_raster->GetRasterBand(1)->GetMaskBand(), nullptr,
+                                          GDALDummyProgress, nullptr) == CE_None) &&
+           m_raster->FlushAll(false) == CE_None;
 }
 
-/* Adds to each array of the raster what is computed from its pixels: statistics and overviews, but for those that were
- * made in copying. */
+/* Adds what is computed from the pixels: statistics, and overviews but for those that were made in copying. */
 bool NewRaster::AddComputed(GDALProgressFunc progress, void *progressData)
 {
+    const double half = m_factors.empty() ? 1 : m_options.statistics ? 0.5 : 0;
+    const ZSScaledProgress ofStatistics(0, half, progress, progressData), ofOverviews(half, 1, progress, progressData);
+    const CPLConfigOptionSetter threads("GDAL_NUM_THREADS", std::to_string(m_options.threads).c_str(), false);
     if (!m_options.statistics && m_factors.empty())
         return true;
-    const CPLConfigOptionSetter threads("GDAL_NUM_THREADS", std::to_string(m_options.threads).c_str(), false);
-    const auto n = static_cast<double>(m_spec.array_count);
-    for (size_t k = 0; k < m_spec.array_count; k++)
-    {
-        auto ds = m_levels.IsStarted() ? m_levels.Finish() : OpenArrays(k, 1);
-        if (ds == nullptr)
-            return false;
-        if (k > 0)
-            ds->keepsMaskLevels = true; // made with the first
-        const double first = static_cast<double>(k) / n, end = static_cast<double>(k + 1) / n;
-        const double half = m_factors.empty() ? end : m_options.statistics ? (first + end) / 2 : first;
-        const ZSScaledProgress ofStatistics(first, half, progress, progressData);
-        const ZSScaledProgress ofOverviews(half, end, progress, progressData);
-        const auto factors = static_cast<int>(m_factors.size());
-        if ((m_options.statistics && ds->AddStatistics(GDALScaledProgress, ofStatistics.Part()) != CE_None) ||
-            (factors > 0 && ds->BuildOverviews(m_resampling.c_str(), factors, m_factors.data(), 0, nullptr,
-                                               GDALScaledProgress, ofOverviews.Part(), nullptr) != CE_None) ||
-            ds->FlushAll(false) != CE_None)
-        {
-            const ZSQuiet isTold; // at its close it fails again
-            ds.reset();
-            return false;
-        }
-    }
-    return true;
+    m_levels.Finish();
+    if (m_options.statistics && m_raster->AddStatistics(GDALScaledProgress, ofStatistics.Part()) != CE_None)
+        return false;
+    if (!m_factors.empty() && m_raster->BuildOverviews(m_resampling.c_str(), static_cast<int>(m_factors.size()),
+                                                       m_factors.data(), 0, nullptr, GDALScaledProgress,
+                                                       ofOverviews.Part(), nullptr) != CE_None)
+        return false;
+    return m_raster->FlushAll(false) == CE_None;
 }
 
 std::unique_ptr<GDALDataset> NewRaster::Copy(GDALProgressFunc progress, void *progressData)
@@ -499,15 +475,10 @@ std::unique_ptr<GDALDataset> NewRaster::Copy(GDALProgressFunc progress, void *pr
     // Overviews read and write again: about as much as a third of the pixels. Statistics read.
     const double share = 1 / (1 + (m_factors.empty() ? 0 : 1 / 3.) + (m_options.statistics ? 0.25 : 0));
     const ZSScaledProgress ofPixels(0, share, progress, progressData), ofRest(share, 1, progress, progressData);
-    const bool ok = StartLevels() && WritePixels(GDALScaledProgress, ofPixels.Part()) &&
-                    AddComputed(GDALScaledProgress, ofRest.Part());
-    if (!ok)
-    {
-        const ZSQuiet isTold;
-        m_raster.reset();
-        m_levels.Finish(); // closes what a failed copy leaves
-    }
-    auto made = ok && m_new->Publish() ? OpenAll() : nullptr;
+    if (!StartLevels() || !WritePixels(GDALScaledProgress, ofPixels.Part()) ||
+        !AddComputed(GDALScaledProgress, ofRest.Part()) || !m_new->Publish())
+        return nullptr;
+    auto made = Finish();
     if (made != nullptr && m_hasSideCar)
         zsCopyTables(*m_source, *made);
     return made;

@@ -23,10 +23,10 @@ bool ZSCopiedLevels::Suits(const struct zs_raster_spec &spec, const std::string 
     return isSimple && isEven && !factors.empty() && *std::min_element(factors.begin(), factors.end()) == 2;
 }
 
-CPLErr ZSCopiedLevels::Start(std::unique_ptr<ShardedZarrDataset> base, const std::string &resampling,
-                             const std::vector<int> &factors, int threads)
+CPLErr ZSCopiedLevels::Start(ShardedZarrDataset &base, const std::string &resampling, const std::vector<int> &factors,
+                             int threads)
 {
-    m_base = std::move(base);
+    m_base = &base;
     m_threads = threads;
     if (m_base->BeginLevels(resampling.c_str(), factors) != CE_None)
         return CE_Failure;
@@ -128,10 +128,9 @@ enum zs_status ZSCopiedLevels::Take(const struct zs_band_window &window, struct 
     return TakeFor(0, window, err);
 }
 
-std::unique_ptr<ShardedZarrDataset> ZSCopiedLevels::Finish()
+void ZSCopiedLevels::Finish()
 {
     if (m_base != nullptr)
         m_base->m_filled = m_levels.size();
     m_levels.clear();
-    return std::move(m_base);
 }

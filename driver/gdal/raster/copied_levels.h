@@ -56,7 +56,7 @@ class ZSCopiedLevels
         int first = 0; /* of those in `pixels` */
         std::unique_ptr<unsigned char[]> pixels;
     };
-    std::unique_ptr<ShardedZarrDataset> m_base;
+    ShardedZarrDataset *m_base = nullptr;
     int m_threads = 1;
     std::vector<ZSShrinking> m_bands;
     std::vector<Level> m_levels; /* that are made of windows */
@@ -70,8 +70,8 @@ class ZSCopiedLevels
                       const std::vector<int> &factors);
 
     /* Sets up all levels of the array. CE_Failure with CPLError emitted. */
-    CPLErr Start(std::unique_ptr<ShardedZarrDataset> base, const std::string &resampling,
-                 const std::vector<int> &factors, int threads);
+    CPLErr Start(ShardedZarrDataset &base, const std::string &resampling, const std::vector<int> &factors,
+                 int threads);
 
     /* Makes room for windows of up to so many bands and rows of chunks of `chunkRows`: they follow each other from left
      * to right and from top to bottom, for some bands after the other, in whole chunks but for the last ones. No level
@@ -84,6 +84,6 @@ class ZSCopiedLevels
     {
         return m_base != nullptr;
     }
-    /* Returns the array: what is made of its overviews is not made again. Null where none is started. */
-    std::unique_ptr<ShardedZarrDataset> Finish();
+    /* What is made of the array's overviews is not made again. */
+    void Finish();
 };

@@ -64,6 +64,26 @@ void ShardedZarrDataset::AttachPam(const char *description)
     TryLoadXML();
 }
 
+void ShardedZarrDataset::StartNew(int chunkOrder)
+{
+    for (const auto &source : m_view.sources)
+        zs_array_set_new(source.array->array, chunkOrder);
+    for (ShardedZarrDataset *mask : MaskDatasets())
+        mask->StartNew(chunkOrder);
+}
+
+void ShardedZarrDataset::Abandon()
+{
+    m_isClosed = true;
+    for (const auto &level : m_begun)
+        level.dataset->Abandon();
+    for (const auto &mask : m_masks)
+    {
+        if (mask.dataset != nullptr)
+            mask.dataset->Abandon();
+    }
+}
+
 void ShardedZarrDataset::StartBlank(std::unique_ptr<ZSNewStore> made, const ZSCreationOptions &options,
                                     const struct zs_raster_spec &spec, const std::vector<int> &factors,
                                     const std::string &resampling)

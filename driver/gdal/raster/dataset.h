@@ -263,8 +263,6 @@ class ShardedZarrDataset : public ZSWithMetadata<GDALPamDataset>
                            GDALProgressFunc progress, void *progressData, CSLConstList options) override;
 
   public:
-    bool keepsMaskLevels = false; /* its mask has overviews already: new ones need none of it */
-
     ShardedZarrDataset() = default;
     ~ShardedZarrDataset() override;
 
@@ -281,6 +279,11 @@ class ShardedZarrDataset : public ZSWithMetadata<GDALPamDataset>
     void LookBeside(const std::string &store);
     /* Attaches side-car metadata (statistics), for file systems where looking for them costs nothing. */
     void AttachPam(const char *description);
+    /* Notes that this process creates the arrays, with that order of chunks in shards (enum zs_chunk_order), which no
+     * store records. */
+    void StartNew(int chunkOrder);
+    /* Drops all that is pending: the store is not made. */
+    void Abandon();
     /* Notes that Create() made the raster, which has fill values alone, and what it gets at the close: overviews of
      * these factors, and statistics. */
     void StartBlank(std::unique_ptr<ZSNewStore> made, const ZSCreationOptions &options,

@@ -342,7 +342,7 @@ CPLErr ShardedZarrDataset::MakeMaskLevels(const char *resampling, const std::vec
 {
     for (ShardedZarrDataset *mask : MaskDatasets())
     {
-        if (keepsMaskLevels || !mask->m_validity.is_plain)
+        if (!mask->m_validity.is_plain)
             continue; // masks that are only read show the base's nearest pixels
         if (mask->MakeLevels(resampling, factors, GDALDummyProgress, nullptr, options) != CE_None)
             return CE_Failure;

@@ -189,12 +189,6 @@ void ZSView::ListArrays(std::vector<const struct zs_node *> &nodes, std::vector<
     }
 }
 
-void ZSView::SetChunkOrder(int order) const
-{
-    for (const auto &source : sources)
-        zs_array_set_order(source.array->array, order);
-}
-
 void ZSView::ReplaceArray(size_t source, const std::shared_ptr<ZSArray> &array)
 {
     sources[source].array = array;

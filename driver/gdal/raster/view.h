@@ -119,8 +119,6 @@ class ZSView
     const ZSLabels &Labels(size_t source) const;
 
     void ListArrays(std::vector<const struct zs_node *> &nodes, std::vector<struct zs_axes> &axes) const;
-    /* Sets the order of chunks in shards that are written (enum zs_chunk_order), which no store records. */
-    void SetChunkOrder(int order) const;
     /* Replaces an array by another of the same size. */
     void ReplaceArray(size_t source, const std::shared_ptr<ZSArray> &array);
 
