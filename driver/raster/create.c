@@ -10,14 +10,13 @@
 #include "geo/conventions.h"
 #include "geo/georef.h"
 #include "geo/variables.h"
-#include "raster/masks.h"
 #include "zarr/contents.h"
 
 struct new_raster {
     struct zs_hierarchy *hierarchy;
     const struct zs_raster_spec *spec;
     const char *group;
-    const struct zs_node **nodes; /* of the arrays of pixels, and behind them of the mask */
+    const struct zs_node **nodes; /* of the arrays of pixels */
 };
 
 /* Adds the node of a document (taken over) to the group; "" is the group itself. */
@@ -70,7 +69,7 @@ static enum zs_status add_coordinates(const struct new_raster *r, struct zs_erro
     return ZS_OK;
 }
 
-/* Georeferences the arrays of pixels and the mask; with the first one, what is beside them. */
+/* Georeferences the arrays of pixels; with the first one, what is beside them. */
 static enum zs_status write_georef(const struct new_raster *r, struct zs_error *err)
 {
     const struct zs_raster_spec *spec = r->spec;
@@ -79,12 +78,8 @@ static enum zs_status write_georef(const struct new_raster *r, struct zs_error *
                                                       .cf = spec->style != ZS_GEOREF_SPATIAL_PROJ,
                                                       .mapping_name = ZS_GRID_MAPPING};
     struct zs_georef_shared shared = {.is_written = false};
-    const size_t count = spec->array_count + (spec->mask != NULL ? 1 : 0);
-    for (size_t i = 0; i < count && (geo.has_transform || geo.srs != NULL); i++) {
-        const bool is_mask = i == spec->array_count;
-        const struct zs_axes axes = is_mask ? (struct zs_axes){.x = 1, .y = 0} : zs_raster_axes(spec);
-        ZS_TRY(zs_georef_write(r->hierarchy, r->nodes[i], axes, &conventions, &geo, &shared, err));
-    }
+    for (size_t i = 0; i < spec->array_count && (geo.has_transform || geo.srs != NULL); i++)
+        ZS_TRY(zs_georef_write(r->hierarchy, r->nodes[i], zs_raster_axes(spec), &conventions, &geo, &shared, err));
     return ZS_OK;
 }
 
@@ -93,8 +88,6 @@ static enum zs_status write_georef(const struct new_raster *r, struct zs_error *
 static enum zs_status write_array_attributes(zs_json *attributes, const struct zs_raster_spec *spec,
                                              const struct zs_raster_array_spec *array, struct zs_error *err)
 {
-    if (spec->mask != NULL && !zs_mask_name(attributes, spec->mask))
-        return zs_fail_memory(err);
     ZS_TRY(zs_write_nodata(attributes, &spec->dtype, spec->has_nodata ? spec->nodata : NULL, spec->nodata_is_implied,
                            err));
     /* Properties of bands go before items of the whole. */
@@ -138,14 +131,6 @@ static enum zs_status add_pixels(const struct new_raster *r, struct zs_error *er
         ZS_TRY(write_array_attributes(attributes, spec, &spec->arrays[k], err));
     }
     return ZS_OK;
-}
-
-static enum zs_status add_mask(const struct new_raster *r, struct zs_error *err)
-{
-    const struct zs_array_spec like = array_spec(r->spec);
-    zs_json *json = NULL;
-    ZS_TRY(zs_mask_document(&like, zs_raster_axes(r->spec), r->nodes[0]->attributes, &json, err));
-    return add_document(r, r->spec->mask, json, &r->nodes[r->spec->array_count], err);
 }
 
 /* ---- HEALPix cells ---- */
@@ -265,8 +250,6 @@ static enum zs_status add_all(const struct new_raster *r, struct zs_error *err)
 {
     ZS_TRY(add_group(r, err)); /* first: nothing can be added below what is not there */
     ZS_TRY(add_pixels(r, err));
-    if (r->spec->mask != NULL)
-        ZS_TRY(add_mask(r, err));
     ZS_TRY(add_coordinates(r, err));
     if (has_cell_coordinate(r->spec))
         ZS_TRY(add_cell_coordinate(r, err));
@@ -277,7 +260,7 @@ static enum zs_status add_all(const struct new_raster *r, struct zs_error *err)
 enum zs_status zs_raster_create(struct zs_hierarchy *hierarchy, const char *group, const struct zs_raster_spec *spec,
                                 struct zs_error *err)
 {
-    const struct zs_node **nodes = zs_calloc(spec->array_count + 1, sizeof(struct zs_node *));
+    const struct zs_node **nodes = zs_calloc(spec->array_count, sizeof(struct zs_node *));
     ZS_TRY_MEMORY(nodes, err);
     const struct new_raster raster = {.hierarchy = hierarchy, .spec = spec, .group = group, .nodes = nodes};
     const enum zs_status status = add_all(&raster, err);

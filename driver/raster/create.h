@@ -3,7 +3,6 @@
  *   zarr.json          group: spatial:, proj:, consolidated metadata of all below (unless it is not wanted)
  *   <array>            (y, x) or (band, y, x), or with other dimensions instead of band: the pixels
  *   x, y, band         coordinate variables, for xarray
- *   mask               (y, x): which pixels are valid, if it has a mask
  *   spatial_ref        CF grid mapping, 0-d; a word of the array's `coordinates`
  *
  * Of HEALPix cells (zs_raster_spec.healpix) the pixels are (cells) or (band, cells), the group declares it by the dggs
@@ -12,7 +11,7 @@
  *   <array>            all cells of the sphere in their nested order
  *   cell_ids           their numbers
  *
- * Overviews are added to what is there, or to what is held in the hierarchy (raster/overviews.h).
+ * Overviews and a mask are added to what is there, or to what is held in the hierarchy (raster/overviews.h, masks.h).
  *
  * Metadata are written last, the group's own at the very end: a store that opens is complete. */
 #pragma once
@@ -45,7 +44,6 @@ struct zs_raster_spec {
     int axis_count;                   /* at most ZS_MAX_NDIM - 2 */
     const struct zs_raster_array_spec *arrays;
     size_t array_count;
-    const char *mask; /* name of an array beside them that says which pixels are valid (raster/masks.h), or NULL */
 
     struct zs_dtype dtype;
     bool has_nodata;

@@ -225,30 +225,8 @@ static bool add_georef_attributes(zs_json *attributes, const zs_json *from)
     return ok;
 }
 
-enum zs_status zs_mask_document(const struct zs_array_spec *like, struct zs_axes axes, const zs_json *attributes,
-                                zs_json **document, struct zs_error *err)
-{
-    const int dims[2] = {axes.y, axes.x};
-    struct zs_array_spec spec = {.ndim = 2, .is_sharded = like->is_sharded, .dtype = zs_dtype_of(ZS_UINT8),
-                                 .encoding = like->encoding};
-    spec.encoding.blosc_shuffle = "noshuffle";
-    spec.encoding.keepbits = 0;
-    for (int d = 0; d < 2; d++) {
-        spec.shape[d] = like->shape[dims[d]];
-        spec.dimension_names[d] = like->dimension_names[dims[d]];
-        spec.chunk_shape[d] = like->chunk_shape[dims[d]];
-        spec.shard_shape[d] = like->shard_shape[dims[d]];
-    }
-    zs_json *made = zs_array_document(&spec), *own = made != NULL ? zs_document_attributes(made) : NULL;
-    if (own == NULL || !add_georef_attributes(own, attributes) || !add_flags(own)) {
-        zs_json_free(made);
-        return zs_fail_memory(err);
-    }
-    *document = made;
-    return ZS_OK;
-}
-
-bool zs_mask_name(zs_json *attributes, const char *name)
+/* Adds a name to `ancillary_variables`. False without memory. */
+static bool add_name(zs_json *attributes, const char *name)
 {
     const char *list = zs_json_text(attributes, "ancillary_variables", NULL);
     char *longer = list != NULL && list[0] != '\0' ? zs_format("%s %s", name, list) : zs_strdup(name);
@@ -275,45 +253,55 @@ static enum zs_status find_name(struct zs_hierarchy *hierarchy, const struct zs_
     return zs_fail(err, ZS_ARGUMENT, "%s: expected a free name for a mask, found mask to %s taken", base->path, name);
 }
 
-/* The dimensions, chunks and shards of an array; compressed as arrays of this driver are. */
-static struct zs_array_spec spec_like(const struct zs_node *node)
+/* The document of a mask of an array. NULL without memory. */
+static zs_json *mask_document(const struct zs_node *node, struct zs_axes axes, const struct zs_encoding *encoding)
 {
     const struct zs_array_meta *meta = node->array;
-    struct zs_array_spec spec = {.ndim = meta->ndim, .encoding = {.compression = ZS_COMPRESS_ZSTD, .level = 3}};
+    const int dims[2] = {axes.y, axes.x};
     uint64_t chunk[ZS_MAX_NDIM];
+    struct zs_array_spec spec = {.ndim = 2, .dtype = zs_dtype_of(ZS_UINT8),
+                                 .encoding = {.compression = ZS_COMPRESS_ZSTD, .level = 3}};
     spec.is_sharded = zs_inner_chunks(meta, chunk);
-    for (int d = 0; d < meta->ndim; d++) {
+    if (encoding != NULL)
+        spec.encoding = *encoding;
+    spec.encoding.blosc_shuffle = "noshuffle";
+    spec.encoding.keepbits = 0;
+    for (int i = 0; i < 2; i++) {
+        const int d = dims[i];
         const bool has_edges = meta->edges[d] != NULL;
-        spec.shape[d] = meta->shape[d];
-        spec.dimension_names[d] = zs_dimension_name(node, d);
-        spec.shard_shape[d] = has_edges ? USUAL_SHARD : meta->chunk_shape[d];
-        spec.chunk_shape[d] = has_edges ? USUAL_CHUNK : spec.is_sharded ? chunk[d] : meta->chunk_shape[d];
+        spec.shape[i] = meta->shape[d];
+        spec.dimension_names[i] = zs_dimension_name(node, d);
+        spec.shard_shape[i] = has_edges ? USUAL_SHARD : meta->chunk_shape[d];
+        spec.chunk_shape[i] = has_edges ? USUAL_CHUNK : spec.is_sharded ? chunk[d] : meta->chunk_shape[d];
     }
-    return spec;
+    zs_json *made = zs_array_document(&spec), *own = made != NULL ? zs_document_attributes(made) : NULL;
+    if (own != NULL && add_georef_attributes(own, node->attributes) && add_flags(own))
+        return made;
+    zs_json_free(made);
+    return NULL;
 }
 
-static enum zs_status add(struct zs_hierarchy *hierarchy, const char *path, const struct zs_node *const *nodes,
-                          const struct zs_axes *axes, size_t count, const struct zs_node **node, struct zs_error *err)
+static enum zs_status add(struct zs_hierarchy *hierarchy, const char *path, zs_json *document,
+                          const struct zs_node *const *nodes, size_t count, const struct zs_node **node,
+                          struct zs_error *err)
 {
-    const struct zs_array_spec like = spec_like(nodes[0]);
-    zs_json *document = NULL, *attributes;
+    zs_json *attributes;
     char *group = zs_path_parent(path);
-    enum zs_status status = group != NULL ? zs_mask_document(&like, axes[0], nodes[0]->attributes, &document, err)
-                                          : zs_fail_memory(err);
-    if (status == ZS_OK)
-        status = zs_node_make(hierarchy, group, zs_path_name(path), document, node, err);
+    enum zs_status status = document != NULL && group != NULL
+                                ? zs_node_make(hierarchy, group, zs_path_name(path), document, node, err)
+                                : zs_fail_memory(err);
     free(group);
     ZS_TRY(status);
     for (size_t i = 0; i < count; i++) {
         ZS_TRY(zs_hierarchy_edit(hierarchy, nodes[i], &attributes, err));
-        if (!zs_mask_name(attributes, zs_path_name(path)))
+        if (!add_name(attributes, zs_path_name(path)))
             return zs_fail_memory(err);
     }
     return ZS_OK;
 }
 
 enum zs_status zs_mask_create(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes,
-                              const struct zs_axes *axes, size_t count, int chunk_order,
+                              const struct zs_axes *axes, size_t count, const struct zs_encoding *encoding,
                               const struct zs_array_options *options, struct zs_mask *mask, struct zs_array **array,
                               struct zs_error *err)
 {
@@ -326,11 +314,11 @@ enum zs_status zs_mask_create(struct zs_hierarchy *hierarchy, const struct zs_no
                        "(gdal_translate -of ShardedZarr) is in one",
                        zs_hierarchy_store(hierarchy)->root);
     ZS_TRY(find_name(hierarchy, nodes[0], &path, err));
-    const enum zs_status status = add(hierarchy, path, nodes, axes, count, &node, err);
+    const enum zs_status status =
+        add(hierarchy, path, mask_document(nodes[0], axes[0], encoding), nodes, count, &node, err);
     free(path);
     ZS_TRY(status);
     ZS_TRY(zs_array_open_in(zs_hierarchy_store(hierarchy), node, options, array, err));
-    zs_array_set_new(*array, chunk_order);
     *mask = (struct zs_mask){.node = node, .axes = {.x = 1, .y = 0}, .is_named = true};
     mask->dims[0] = axes[0].y;
     mask->dims[1] = axes[0].x;

@@ -36,20 +36,14 @@ enum zs_status zs_masks_mark(struct zs_hierarchy *hierarchy, const struct zs_nod
 
 /* ---- Making ---- */
 
-/* Makes the document of a mask for arrays like that: uint8, 0 invalid and 255 valid (`flag_values`, `flag_meanings`,
- * `standard_name` quality_flag), with Y and X, the chunks and shards along these, the compression and, of the array's
- * attributes, those of georeferencing. The fill value is 0: pixels are invalid until they are written. */
-enum zs_status zs_mask_document(const struct zs_array_spec *like, struct zs_axes axes, const zs_json *attributes,
-                                zs_json **document, struct zs_error *err);
-
-/* Adds a name to `ancillary_variables`. False without memory. */
-bool zs_mask_name(zs_json *attributes, const char *name);
-
-/* Makes the mask of arrays that are there, `count` of one group and grid: beside them, called mask (mask_2 ... where
- * something is called so). The hierarchy has it, and the arrays name it; the next flush of the hierarchy puts that into
- * the store, before which the array, closed with zs_array_close(), is to be flushed. ZS_ARGUMENT where the array is the
- * root of its store. */
+/* Makes the mask of arrays, `count` of one group and grid: beside them, called mask (mask_2 ... where something is
+ * called so): uint8, 0 invalid and 255 valid (`flag_values`, `flag_meanings`, `standard_name` quality_flag), with Y and
+ * X, the chunks and shards along these and, of the first array's attributes, those of georeferencing. `encoding` NULL:
+ * as arrays of this driver have it. The fill value is 0: pixels are invalid until they are written.
+ *
+ * The hierarchy has it, and the arrays name it; the next flush of the hierarchy puts that into the store, before which
+ * the array, closed with zs_array_close(), is to be flushed. ZS_ARGUMENT where the array is the root of its store. */
 enum zs_status zs_mask_create(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes,
-                              const struct zs_axes *axes, size_t count, int chunk_order,
+                              const struct zs_axes *axes, size_t count, const struct zs_encoding *encoding,
                               const struct zs_array_options *options, struct zs_mask *mask, struct zs_array **array,
                               struct zs_error *err);

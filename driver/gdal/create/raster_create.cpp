@@ -56,6 +56,7 @@ class NewRaster
     GDALDataset *const m_source;
     const bool m_isStrict;
     bool m_hasSideCar = false; /* GDAL keeps what a store does not */
+    bool m_hasMask = false;    /* one of all bands is copied */
     ZSCreationOptions m_options;
     ZSConnection m_connection;
     GDALDataType m_type = GDT_Unknown;
@@ -67,7 +68,6 @@ class NewRaster
     ZSProperties m_whole;
     std::vector<std::string> m_names;
     std::vector<struct zs_raster_array_spec> m_arrays;
-    std::string m_mask;
     CPLStringList m_metadata;
     double m_transform[6];
     std::unique_ptr<OGRSpatialReference> m_srs;
@@ -241,7 +241,7 @@ std::string NewRaster::ArrayName() const
     return free;
 }
 
-/* One array of all bands, or one per band, named by the band's description; properties of the bands, and the mask. */
+/* One array of all bands, or one per band, named by the band's description; properties of the bands. */
 void NewRaster::DescribeArrays(int bands)
 {
     m_bands.reserve(static_cast<size_t>(bands));
@@ -270,12 +270,7 @@ void NewRaster::DescribeArrays(int bands)
         m_arrays.push_back({m_names[k].c_str(), &m_bands[k], isOne ? m_bands.size() : 1});
     m_spec.arrays = m_arrays.data();
     m_spec.array_count = m_arrays.size();
-    if (m_source == nullptr || IsCells() || !zsHasOneMask(*m_source))
-        return;
-    m_mask = "mask";
-    for (int i = 2; isTaken(m_mask) || m_mask == ZS_GRID_MAPPING; i++)
-        m_mask = "mask_" + std::to_string(i);
-    m_spec.mask = m_mask.c_str();
+    m_hasMask = m_source != nullptr && !IsCells() && zsHasOneMask(*m_source);
 }
 
 /* Transform, CRS, ground control points, and the metadata that are left. */
@@ -381,7 +376,7 @@ bool NewRaster::Make()
     return status == ZS_OK ? OpenArrays() : zsReport(err);
 }
 
-/* Opens the arrays that the hierarchy has, for writing as the options ask for. */
+/* Opens the arrays that the hierarchy has, for writing as the options ask for, and adds the mask. */
 bool NewRaster::OpenArrays()
 {
     struct zs_hierarchy *hierarchy = m_new->store->hierarchy;
@@ -407,7 +402,7 @@ bool NewRaster::OpenArrays()
     if (m_raster == nullptr)
         return zsReport(err);
     m_raster->StartNew(m_options.chunk_order);
-    return true;
+    return !m_hasMask || m_raster->AddMask(&m_spec.encoding) == CE_None;
 }
 
 /* The raster as its maker has it from now on. Null with CPLError emitted. */
@@ -435,7 +430,7 @@ std::unique_ptr<GDALDataset> NewRaster::Blank()
 /* Sets up overviews that are made of the pixels while these are copied, where the raster suits that. */
 bool NewRaster::StartLevels()
 {
-    if (m_options.statistics || !ZSCopiedLevels::Suits(m_spec, m_resampling, m_factors))
+    if (m_options.statistics || m_hasMask || !ZSCopiedLevels::Suits(m_spec, m_resampling, m_factors))
         return true;
     return m_levels.Start(*m_raster, m_resampling, m_factors, m_options.threads) == CE_None;
 }
@@ -446,7 +441,7 @@ bool NewRaster::WritePixels(GDALProgressFunc progress, void *progressData)
     GDALRasterBand &first = *m_source->GetRasterBand(1);
     return zsCopyPixels(*m_source, m_type, m_raster->View().Bands(), m_spec, m_options.threads, m_new->Path(),
                         m_levels.IsStarted() ? &m_levels : nullptr, progress, progressData) &&
-           (m_spec.mask == nullptr ||
+           (!m_hasMask ||
             GDALRasterBandCopyWholeRaster(first.GetMaskBand(), m_raster->GetRasterBand(1)->GetMaskBand(), nullptr,
                                           GDALDummyProgress, nullptr) == CE_None) &&
            m_raster->FlushAll(false) == CE_None;

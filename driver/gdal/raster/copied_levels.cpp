@@ -14,7 +14,7 @@ bool ZSCopiedLevels::Suits(const struct zs_raster_spec &spec, const std::string 
                            const std::vector<int> &factors)
 {
     const int y = spec.axis_count, x = y + 1;
-    if (spec.healpix != nullptr || spec.array_count != 1 || spec.mask != nullptr || spec.is_not_consolidated)
+    if (spec.healpix != nullptr || spec.array_count != 1 || spec.is_not_consolidated)
         return false;
     if (spec.encoding.keepbits != 0)
         return false;

@@ -65,7 +65,8 @@ class ZSCopiedLevels
     enum zs_status TakeFor(size_t i, const struct zs_band_window &window, struct zs_error *err);
 
   public:
-    /* Whether levels of such a raster can be made this way: it is one array that reads back as it was written. */
+    /* Whether levels of such a raster, without a mask, can be made this way: it is one array that reads back as it was
+     * written. */
     static bool Suits(const struct zs_raster_spec &spec, const std::string &resampling,
                       const std::vector<int> &factors);
 

@@ -68,8 +68,6 @@ void ShardedZarrDataset::StartNew(int chunkOrder)
 {
     for (const auto &source : m_view.sources)
         zs_array_set_new(source.array->array, chunkOrder);
-    for (ShardedZarrDataset *mask : MaskDatasets())
-        mask->StartNew(chunkOrder);
 }
 
 void ShardedZarrDataset::Abandon()

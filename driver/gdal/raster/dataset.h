@@ -214,8 +214,6 @@ class ShardedZarrDataset : public ZSWithMetadata<GDALPamDataset>
     bool HasOneMask();
     /* Each dataset of masks once. */
     std::vector<ShardedZarrDataset *> MaskDatasets();
-    /* Makes one for all bands. */
-    CPLErr AddMask();
     CPLErr MakeMaskLevels(const char *resampling, const std::vector<int> &factors, CSLConstList options);
     CPLErr FlushMasks(bool atClosing);
 
@@ -279,6 +277,8 @@ class ShardedZarrDataset : public ZSWithMetadata<GDALPamDataset>
     void LookBeside(const std::string &store);
     /* Attaches side-car metadata (statistics), for file systems where looking for them costs nothing. */
     void AttachPam(const char *description);
+    /* Makes a mask for all bands, with that encoding; null: as arrays of this driver have it. */
+    CPLErr AddMask(const struct zs_encoding *encoding);
     /* Notes that this process creates the arrays, with that order of chunks in shards (enum zs_chunk_order), which no
      * store records. */
     void StartNew(int chunkOrder);

@@ -307,11 +307,11 @@ CPLErr ShardedZarrDataset::CreateMaskBand(int flags)
         if (flags != GMF_PER_DATASET || m_view.IsSelection())
             return zsRefuse(CPLE_NotSupported, "%s: a mask is one for all bands of the whole (GMF_PER_DATASET)",
                             zsShown(GetDescription()).c_str());
-        return AddMask();
+        return AddMask(nullptr);
     });
 }
 
-CPLErr ShardedZarrDataset::AddMask()
+CPLErr ShardedZarrDataset::AddMask(const struct zs_encoding *encoding)
 {
     FindMasks();
     if (std::any_of(m_masks.begin(), m_masks.end(), [](const ZSMask &m) { return m.isThere; }))
@@ -324,9 +324,10 @@ CPLErr ShardedZarrDataset::AddMask()
     ZSMask made;
     struct zs_array_options options = zsArrayOptions(m_view.options.threads);
     options.update = m_view.options.update;
-    if (zs_mask_create(m_view.store->hierarchy, nodes.data(), axes.data(), nodes.size(),
-                       zs_array_chunk_order(m_view.Array(0).array), &options, &made.found, &array, &err) != ZS_OK)
+    if (zs_mask_create(m_view.store->hierarchy, nodes.data(), axes.data(), nodes.size(), encoding, &options,
+                       &made.found, &array, &err) != ZS_OK)
         return zsReport(err);
+    zs_array_set_new(array, zs_array_chunk_order(m_view.Array(0).array));
     made.isThere = made.isNamed = true;
     m_masks.assign(m_view.sources.size(), made);
     OpenMask(0, {std::make_shared<ZSArray>(made.found.node, array, made.found.axes, true), {}});
