@@ -18,10 +18,8 @@ extern "C"
 
 #ifdef __SIZEOF_INT128__
 __extension__ typedef __int128 Wide;
-__extension__ typedef unsigned __int128 UnsignedWide;
 #else // processors of 32 bits: means of 64-bit integers are GDAL's there
 using Wide = int64_t;
-using UnsignedWide = uint64_t;
 #endif
 
 namespace
@@ -136,10 +134,13 @@ using SumOfFour =
     std::conditional_t<std::is_floating_point_v<T>, double,
                        std::conditional_t<sizeof(T) <= 2, int, std::conditional_t<sizeof(T) == 4, int64_t, Wide>>>;
 
-template <class T> static T meanOf(SumOfFour<T> sum, int count)
+/* Of integers rounded, halves away from 0. */
+template <class T, class Sum> static T meanOf(Sum sum, Sum count)
 {
     if constexpr (std::is_floating_point_v<T>)
         return static_cast<T>(sum / count);
+    else if constexpr (std::is_floating_point_v<Sum>)
+        return static_cast<T>(std::round(sum / count));
     else
         return static_cast<T>((sum < 0 ? sum - count / 2 : sum + count / 2) / count);
 }
@@ -148,15 +149,14 @@ template <class T> static void halve(const T *a, const T *b, T *to, int count)
 {
     using Sum = SumOfFour<T>;
     for (int i = 0; i < count; i++)
-        to[i] = meanOf<T>(static_cast<Sum>(a[2 * i]) + a[2 * i + 1] + b[2 * i] + b[2 * i + 1], 4);
+        to[i] = meanOf<T>(static_cast<Sum>(a[2 * i]) + a[2 * i + 1] + b[2 * i] + b[2 * i + 1], Sum{4});
 }
 
 template <class T> static void halveValid(const T *a, const T *b, T *to, int count, const Nodata<T> &nodata)
 {
     for (int i = 0; i < count; i++)
     {
-        SumOfFour<T> sum = 0;
-        int valid = 0;
+        SumOfFour<T> sum = 0, valid = 0;
         for (const T number : {a[2 * i], a[2 * i + 1], b[2 * i], b[2 * i + 1]})
         {
             const bool is = !nodata.Is(number);
@@ -186,45 +186,8 @@ template <class T> static void halveRow(const Work &w, int row)
 
 /* ---- Means of any pixels, which count in as much as they overlap the one of the level ---- */
 
-namespace
-{
-/* The sum of numbers, exact of 64 bits: there the sides, and so weights, are below 2^31. */
-template <class T> class Mean
-{
-    static constexpr bool IS_WIDE = std::is_integral_v<T> && sizeof(T) == 8;
-    /* Numbers are added as they are above the smallest one. */
-    static constexpr uint64_t SMALLEST = std::is_signed_v<T> ? uint64_t{1} << 63 : 0;
-    std::conditional_t<IS_WIDE, UnsignedWide, double> m_sum = 0;
-    uint64_t m_weight = 0;
-
-  public:
-    void Add(T number, uint64_t weight)
-    {
-        m_weight += weight;
-        if constexpr (IS_WIDE)
-            m_sum += static_cast<UnsignedWide>(static_cast<uint64_t>(number) ^ SMALLEST) * weight;
-        else
-            m_sum += static_cast<double>(number) * static_cast<double>(weight);
-    }
-    bool IsEmpty() const
-    {
-        return m_weight == 0;
-    }
-    T Take() const
-    {
-        if constexpr (std::is_floating_point_v<T>)
-            return static_cast<T>(m_sum / static_cast<double>(m_weight));
-        else if constexpr (!IS_WIDE)
-            return static_cast<T>(std::round(m_sum / static_cast<double>(m_weight)));
-        else
-        {
-            const auto below = static_cast<uint64_t>(m_sum / m_weight), rest = static_cast<uint64_t>(m_sum % m_weight);
-            const bool isUp = 2 * rest > m_weight || (2 * rest == m_weight && below >= SMALLEST);
-            return static_cast<T>((below + (isUp ? 1 : 0)) ^ SMALLEST);
-        }
-    }
-};
-} // namespace
+/* Sums of numbers by their weights, exact of 64 bits: there the sides, and so all weights together, are below 2^62. */
+template <class T> using WeightedSum = std::conditional_t<std::is_integral_v<T> && sizeof(T) == 8, Wide, double>;
 
 template <class T> static void averageRow(const Work &w, int row)
 {
@@ -232,7 +195,7 @@ template <class T> static void averageRow(const Work &w, int row)
     T *to = w.To<T>(row);
     for (int column = w.pixels.x; column < w.pixels.x + w.pixels.width; column++)
     {
-        Mean<T> mean;
+        WeightedSum<T> sum = 0, weights = 0;
         const int first = w.x.First(column), end = w.x.End(column);
         for (int y = w.y.First(row); y < w.y.End(row); y++)
         {
@@ -242,11 +205,14 @@ template <class T> static void averageRow(const Work &w, int row)
                 w.valid != nullptr ? w.valid + static_cast<ptrdiff_t>(w.of.width) * (y - w.of.y) - w.of.x : nullptr;
             for (int x = first; x < end; x++)
             {
-                if (valid != nullptr ? valid[x] != 0 : !nodata.Is(from[x]))
-                    mean.Add(from[x], weight * w.x.Overlap(x, column));
+                if (valid != nullptr ? valid[x] == 0 : nodata.Is(from[x]))
+                    continue;
+                const auto share = static_cast<WeightedSum<T>>(weight * w.x.Overlap(x, column));
+                sum += static_cast<WeightedSum<T>>(from[x]) * share;
+                weights += share;
             }
         }
-        *to++ = !mean.IsEmpty() ? nodata.Avoid(mean.Take()) : nodata.value;
+        *to++ = weights > 0 ? nodata.Avoid(meanOf<T>(sum, weights)) : nodata.value;
     }
 }
 
