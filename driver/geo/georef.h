@@ -117,13 +117,17 @@ struct zs_georef_out {
  * written without names of dimensions, which the convention wants. */
 enum zs_status zs_write_spatial_proj(zs_json *attributes, const struct zs_georef_out *geo, struct zs_error *err);
 
-/* Adds the `multiscales` convention to a group: level i has asset paths[i] (below the group), size widths[i] x
- * heights[i]; level 0 is the base, from which each level's spatial:transform follows, and each level is derived from
- * the one before. `resampling` may be NULL. With geo->dim_x NULL only the plain multiscales members are written. levels
- * 0 removes the convention. */
-enum zs_status zs_write_multiscales(zs_json *group_attributes, const struct zs_georef_out *geo, size_t levels,
-                                    const char *const *paths, const uint64_t *widths, const uint64_t *heights,
-                                    const char *resampling, struct zs_error *err);
+struct zs_pyramid_level {
+    char *asset; /* below the group */
+    uint64_t width, height;
+};
+
+/* Adds the `multiscales` convention to a group: levels[0] is the base, with the georeferencing `geo`, from which each
+ * level's spatial:transform follows, and each level is derived from the one before. `resampling` may be NULL. With
+ * geo->dim_x NULL only the plain multiscales members are written. count 0 removes the convention. */
+enum zs_status zs_write_multiscales(zs_json *group_attributes, const struct zs_georef_out *geo,
+                                    const struct zs_pyramid_level *levels, size_t count, const char *resampling,
+                                    struct zs_error *err);
 
 /* Makes the grid mapping variable `name` the array's: `grid_mapping`, and a word of `coordinates`, without which xarray
  * does not take it for a coordinate by default (decode_coords="all" does), and rioxarray finds no CRS. Or only the

@@ -162,31 +162,29 @@ bool zs_level_size(struct zs_hierarchy *hierarchy, const struct zs_node *group, 
 
 static const struct zs_convention convention = {"d35379db-88df-4056-af3a-620245f8e347", "multiscales"};
 
-static bool add_level(zs_json *layout, const struct zs_georef_out *geo, size_t index, const char *const *paths,
-                      const uint64_t *widths, const uint64_t *heights)
+/* Adds a level, which is derived from the one before; NULL: it is the base. */
+static bool add_level(zs_json *layout, const struct zs_georef_out *geo, const struct zs_pyramid_level *level,
+                      const struct zs_pyramid_level *before)
 {
     zs_json *e = zs_json_add_object(layout, NULL);
-    zs_json_add_string(e, "asset", paths[index]);
-    if (index > 0)
-        zs_json_add_string(e, "derived_from", paths[index - 1]);
+    zs_json_add_string(e, "asset", level->asset);
+    if (before != NULL)
+        zs_json_add_string(e, "derived_from", before->asset);
     zs_json *transform = zs_json_add_object(e, "transform");
     /* One number per dimension: GDAL 3.13 and xarray's pyramids have it so for arrays of more than two. */
     const int ndim = geo->ndim > 0 ? geo->ndim : 2, x = geo->ndim > 0 ? geo->x : 1, y = geo->ndim > 0 ? geo->y : 0;
     double scale[ZS_MAX_NDIM], translation[ZS_MAX_NDIM] = {0};
     for (int d = 0; d < ndim; d++)
         scale[d] = 1;
-    if (index > 0) {
-        scale[y] = (double)heights[index - 1] / (double)heights[index];
-        scale[x] = (double)widths[index - 1] / (double)widths[index];
+    if (before != NULL) {
+        scale[y] = (double)before->height / (double)level->height;
+        scale[x] = (double)before->width / (double)level->width;
     }
     if (!zs_set_doubles(transform, "scale", scale, (size_t)ndim) ||
         !zs_set_doubles(transform, "translation", translation, (size_t)ndim))
         return false;
-    struct zs_georef_out base = *geo;
-    base.width = widths[0];
-    base.height = heights[0];
-    const struct zs_georef_out level = zs_georef_at_size(&base, widths[index], heights[index]);
-    return geo->dim_x == NULL || zs_spatial_write_level(e, &level);
+    const struct zs_georef_out at = zs_georef_at_size(geo, level->width, level->height);
+    return geo->dim_x == NULL || zs_spatial_write_level(e, &at);
 }
 
 /* Adds the members of the multiscales there were that are not ours. */
@@ -199,17 +197,17 @@ static bool keep_others(zs_json *multiscales, const zs_json *old)
     return ok;
 }
 
-enum zs_status zs_write_multiscales(zs_json *group_attributes, const struct zs_georef_out *geo, size_t levels,
-                                    const char *const *paths, const uint64_t *widths, const uint64_t *heights,
-                                    const char *resampling, struct zs_error *err)
+enum zs_status zs_write_multiscales(zs_json *group_attributes, const struct zs_georef_out *geo,
+                                    const struct zs_pyramid_level *levels, size_t count, const char *resampling,
+                                    struct zs_error *err)
 {
     bool ok = true;
-    if (levels > 0) {
+    if (count > 0) {
         zs_json *m = zs_json_new_object();
         zs_json *layout = zs_json_add_array(m, "layout");
         ok = layout != NULL;
-        for (size_t i = 0; i < levels && ok; i++)
-            ok = add_level(layout, geo, i, paths, widths, heights);
+        for (size_t i = 0; i < count && ok; i++)
+            ok = add_level(layout, geo, &levels[i], i > 0 ? &levels[i - 1] : NULL);
         if (ok && resampling != NULL)
             ok = zs_json_add_string(m, "resampling_method", resampling) != NULL;
         ok = ok && keep_others(m, zs_json_get(group_attributes, "multiscales"));
@@ -222,6 +220,6 @@ enum zs_status zs_write_multiscales(zs_json *group_attributes, const struct zs_g
     } else {
         zs_json_remove(group_attributes, "multiscales");
     }
-    ok = ok && zs_convention_declare(&convention, group_attributes, levels > 0);
+    ok = ok && zs_convention_declare(&convention, group_attributes, count > 0);
     return ok ? ZS_OK : zs_fail_memory(err);
 }

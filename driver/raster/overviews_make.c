@@ -35,40 +35,37 @@ struct zs_overviews {
 
 /* ---- The multiscales that list the levels ---- */
 
-/* The multiscales list to be. */
+/* The list to be, from large to small. */
 struct entries {
-    char *assets[ZS_MAX_LAYOUT_LEVELS]; /* owned */
-    uint64_t widths[ZS_MAX_LAYOUT_LEVELS], heights[ZS_MAX_LAYOUT_LEVELS];
+    struct zs_pyramid_level list[ZS_MAX_LAYOUT_LEVELS]; /* with owned assets */
     size_t count;
 };
 
 static void entries_clear(struct entries *e)
 {
     for (size_t i = 0; i < e->count; i++)
-        free(e->assets[i]);
+        free(e->list[i].asset);
     e->count = 0;
 }
 
-/* Adds a level, unless its asset is listed; sizes fall along the list. */
-static enum zs_status add_entry(struct entries *e, const char *asset, uint64_t width, uint64_t height,
-                                struct zs_error *err)
+/* Adds a level, unless its asset (taken over; NULL without memory) is listed. */
+static enum zs_status add_entry(struct entries *e, char *asset, uint64_t width, uint64_t height, struct zs_error *err)
 {
     size_t at = e->count;
+    ZS_TRY_MEMORY(asset, err);
     for (size_t i = 0; i < e->count; i++)
-        if (strcmp(e->assets[i], asset) == 0)
+        if (strcmp(e->list[i].asset, asset) == 0) {
+            free(asset);
             return ZS_OK;
-    if (e->count == ZS_MAX_LAYOUT_LEVELS)
+        }
+    if (e->count == ZS_MAX_LAYOUT_LEVELS) {
+        free(asset);
         return zs_fail(err, ZS_UNSUPPORTED, "expected at most %d levels in a pyramid", ZS_MAX_LAYOUT_LEVELS);
-    char *copy = zs_strdup(asset);
-    ZS_TRY_MEMORY(copy, err);
-    for (; at > 0 && (double)e->widths[at - 1] * (double)e->heights[at - 1] < (double)width * (double)height; at--) {
-        e->assets[at] = e->assets[at - 1];
-        e->widths[at] = e->widths[at - 1];
-        e->heights[at] = e->heights[at - 1];
     }
-    e->assets[at] = copy;
-    e->widths[at] = width;
-    e->heights[at] = height;
+    for (; at > 0 && (double)e->list[at - 1].width * (double)e->list[at - 1].height < (double)width * (double)height;
+         at--)
+        e->list[at] = e->list[at - 1];
+    e->list[at] = (struct zs_pyramid_level){asset, width, height};
     e->count++;
     return ZS_OK;
 }
@@ -110,16 +107,6 @@ static char *asset_of(const struct zs_node *group, const struct zs_node *base, c
     return asset;
 }
 
-static enum zs_status add_level(struct entries *e, const struct zs_node *group, const struct zs_node *base,
-                                struct zs_axes axes, const struct zs_node *level, struct zs_error *err)
-{
-    char *asset = asset_of(group, base, level->path);
-    ZS_TRY_MEMORY(asset, err);
-    const enum zs_status status = add_entry(e, asset, level->array->shape[axes.x], level->array->shape[axes.y], err);
-    free(asset);
-    return status;
-}
-
 /* Adds an entry of the list as it was, if there is still a picture at its asset, or in it. */
 static enum zs_status keep_entry(struct entries *e, struct zs_hierarchy *hierarchy, const struct zs_node *group,
                                  const struct zs_node *base, struct zs_axes axes, const struct zs_layout_level *level,
@@ -135,7 +122,7 @@ static enum zs_status keep_entry(struct entries *e, struct zs_hierarchy *hierarc
     else
         ZS_TRY(has_other_rasters(hierarchy, NULL, node->path, &is_kept, err));
     return is_kept && zs_level_size(hierarchy, group, level, base, axes, &width, &height)
-               ? add_entry(e, level->asset, width, height, err)
+               ? add_entry(e, zs_strdup(level->asset), width, height, err)
                : ZS_OK;
 }
 
@@ -151,42 +138,26 @@ static bool is_of_base(struct zs_hierarchy *hierarchy, const struct zs_node *gro
             node->array->shape[axes.y] == base->array->shape[axes.y]);
 }
 
-/* Collects the entries of the new list: the base, those of before, the overviews there are, and those just made; levels
- * elsewhere are listed where they are. One that could not be looked up since the count was `failures` is an error. */
+/* Collects the entries of the new list: the base, those of before, and those just made; levels elsewhere are listed
+ * where they are. */
 static enum zs_status collect_entries(struct zs_hierarchy *hierarchy, const struct zs_node *base, struct zs_axes axes,
-                                      const struct zs_node *group, const struct zs_layout *layout, size_t failures,
-                                      const struct zs_names *levels, struct entries *e, struct zs_error *err)
+                                      const struct zs_node *group, const struct zs_layout *layout,
+                                      const struct zs_overviews *made, struct entries *e, struct zs_error *err)
 {
     bool has_others; /* with several arrays in the group the base is the group itself */
     ZS_TRY(has_other_rasters(hierarchy, base, group->path, &has_others, err));
-    ZS_TRY(add_entry(e, has_others ? "." : zs_path_below(group->path, base->path), base->array->shape[axes.x],
-                     base->array->shape[axes.y], err));
+    ZS_TRY(add_entry(e, zs_strdup(has_others ? "." : zs_path_below(group->path, base->path)),
+                     base->array->shape[axes.x], base->array->shape[axes.y], err));
     for (int i = 0; i < layout->count; i++)
         if (!is_of_base(hierarchy, group, base, axes, &layout->level[i]))
             ZS_TRY(keep_entry(e, hierarchy, group, base, axes, &layout->level[i], err));
-    for (size_t i = 0; i < levels->count; i++) {
-        const struct zs_node *level;
-        if (zs_path_below(group->path, levels->list[i]) != NULL &&
-            zs_hierarchy_node(hierarchy, levels->list[i], &level, NULL) == ZS_OK)
-            ZS_TRY(add_level(e, group, base, axes, level, err));
+    for (size_t i = 0; made != NULL && i < made->count; i++) {
+        const struct zs_node *level = made->levels[i].node;
+        if (zs_path_below(group->path, level->path) != NULL)
+            ZS_TRY(add_entry(e, asset_of(group, base, level->path), level->array->shape[axes.x],
+                             level->array->shape[axes.y], err));
     }
-    return zs_hierarchy_check_since(hierarchy, failures, err);
-}
-
-/* Writes the list to the group. */
-static enum zs_status write_entries(struct zs_hierarchy *hierarchy, const struct zs_node *group,
-                                    const struct zs_georef_out *geo, const struct entries *e, const char *resampling,
-                                    struct zs_error *err)
-{
-    const char *assets[ZS_MAX_LAYOUT_LEVELS];
-    zs_json *attributes;
-    for (size_t i = 0; i < e->count; i++)
-        assets[i] = e->assets[i][0] != '\0' ? e->assets[i] : ".";
-    ZS_TRY(zs_hierarchy_edit(hierarchy, group, &attributes, err));
-    const struct zs_georef_out at =
-        e->count > 0 && geo->has_transform ? zs_georef_at_size(geo, e->widths[0], e->heights[0]) : *geo;
-    return zs_write_multiscales(attributes, &at, e->count > 1 ? e->count : 0, assets, e->widths, e->heights, resampling,
-                                err);
+    return ZS_OK;
 }
 
 /* Brings the multiscales of the pyramid's group up to date in memory, after levels were removed, and adds the levels
@@ -197,26 +168,25 @@ static enum zs_status list_levels(struct zs_hierarchy *hierarchy, const struct z
 {
     struct zs_layout layout;
     struct entries e = {.count = 0};
-    struct zs_names levels;
+    zs_json *attributes;
     const size_t failures = zs_hierarchy_failures(hierarchy);
     const struct zs_node *group = pyramid_group(hierarchy, base, &layout);
     ZS_TRY(zs_hierarchy_check_since(hierarchy, failures, err));
     if (group == NULL || (made == NULL && layout.count == 0))
         return ZS_OK;
-    ZS_TRY(zs_overviews_find(hierarchy, base, axes, &levels, err));
-    enum zs_status status = ZS_OK;
-    for (size_t i = 0; made != NULL && i < made->count && status == ZS_OK; i++)
-        status = zs_names_add(&levels, zs_strdup(made->levels[i].node->path), err);
+    enum zs_status status = collect_entries(hierarchy, base, axes, group, &layout, made, &e, err);
     if (status == ZS_OK)
-        status = collect_entries(hierarchy, base, axes, group, &layout, failures, &levels, &e, err);
+        status = zs_hierarchy_check_since(hierarchy, failures, err);
     if (status == ZS_OK && (e.count > 1 || layout.count > 0)) { /* else all levels are elsewhere, and listed there */
-        struct zs_georef_out base_geo = *geo;
-        base_geo.ndim = base->array->ndim;
-        base_geo.x = axes.x;
-        base_geo.y = axes.y;
-        status = write_entries(hierarchy, group, &base_geo, &e, made != NULL ? made->resampling : NULL, err);
+        struct zs_georef_out at = zs_georef_at_size(geo, e.list[0].width, e.list[0].height);
+        at.ndim = base->array->ndim;
+        at.x = axes.x;
+        at.y = axes.y;
+        status = zs_hierarchy_edit(hierarchy, group, &attributes, err);
+        if (status == ZS_OK)
+            status = zs_write_multiscales(attributes, &at, e.list, e.count > 1 ? e.count : 0,
+                                          made != NULL ? made->resampling : NULL, err);
     }
-    zs_names_free(levels.list);
     entries_clear(&e);
     return status;
 }
