@@ -157,11 +157,10 @@ TEST(test_scale_of_all_dimensions_and_translation_do_not_move_levels)
     put_array(&s, "1/ar", "[3,2,3]", "['time','y','x']", "uint16", "0", "{}");
     check_place(&s, "0/ar", north_up, NULL);
     check_place(&s, "1/ar", half, NULL);
-    struct zs_names levels = {0};
+    struct zs_levels levels = {.count = 0};
     CHECK(zs_overviews_find(s.h, open_node(&s, "0/ar"), (struct zs_axes){2, 1}, &levels, &err) == ZS_OK);
     if (CHECK_EQ_U64(levels.count, 1))
-        CHECK_EQ_STR(levels.list[0], "1/ar");
-    zs_names_free(levels.list);
+        CHECK_EQ_STR(levels.list[0]->path, "1/ar");
     close_store(&s);
 }
 

@@ -95,26 +95,24 @@ static size_t check_levels(struct zs_store *store, bool use_consolidated, const 
     struct zs_error err = {""};
     struct zs_hierarchy *h = NULL;
     const struct zs_node *a = NULL;
-    struct zs_names levels = {0};
+    struct zs_levels levels = {.count = 0};
     CHECK_OK(zs_hierarchy_open(store, use_consolidated, &h, &err), &err);
     CHECK_OK(zs_hierarchy_node(h, "a", &a, &err), &err);
     CHECK_OK(zs_overviews_find(h, a, yx, &levels, &err), &err);
     for (size_t i = 0; i < levels.count; i++) {
-        const struct zs_node *level = NULL;
+        const struct zs_node *level = levels.list[i];
         struct zs_array *array = NULL;
         uint8_t pixels[20 * 30] = {0};
         const uint64_t zero[2] = {0, 0};
-        CHECK_OK(zs_hierarchy_node(h, levels.list[i], &level, &err), &err);
         CHECK_OK(zs_array_open_node(h, level, NULL, &array, &err), &err);
         CHECK_OK(zs_array_read(array, zero, level->array->shape, pixels, &err), &err);
         for (uint64_t k = 0; k < level->array->shape[0] * level->array->shape[1]; k++)
             if (!CHECK(pixels[k] == value_of_width[level->array->shape[1]])) {
-                fprintf(stderr, "%s: %d\n", levels.list[i], pixels[k]);
+                fprintf(stderr, "%s: %d\n", level->path, pixels[k]);
                 break;
             }
         zs_array_close(array);
     }
-    zs_names_free(levels.list);
     zs_hierarchy_free(h);
     return levels.count;
 }

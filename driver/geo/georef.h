@@ -186,7 +186,3 @@ struct zs_georef_shared {
 enum zs_status zs_georef_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                const struct zs_georef_conventions *conventions, const struct zs_georef_out *geo,
                                struct zs_georef_shared *shared, struct zs_error *err);
-/* The attributes of the array alone, of one that is not in the hierarchy yet: as zs_georef_write() of one beside it. */
-enum zs_status zs_georef_write_attributes(zs_json *attributes, const struct zs_georef_conventions *conventions,
-                                          const struct zs_georef_out *geo, const struct zs_georef_shared *shared,
-                                          struct zs_error *err);

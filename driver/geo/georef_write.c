@@ -53,9 +53,10 @@ struct zs_georef_out zs_georef_out_make(const struct zs_node *node, struct zs_ax
     return out;
 }
 
-enum zs_status zs_georef_write_attributes(zs_json *attributes, const struct zs_georef_conventions *conventions,
-                                          const struct zs_georef_out *geo, const struct zs_georef_shared *shared,
-                                          struct zs_error *err)
+/* Writes the attributes of the array alone. */
+static enum zs_status write_attributes(zs_json *attributes, const struct zs_georef_conventions *conventions,
+                                       const struct zs_georef_out *geo, const struct zs_georef_shared *shared,
+                                       struct zs_error *err)
 {
     struct zs_georef_out declared = *geo;
     const bool is_cf_alone = !conventions->spatial_proj && shared->has_all;
@@ -89,7 +90,7 @@ enum zs_status zs_georef_write(struct zs_hierarchy *hierarchy, const struct zs_n
     if (shared != NULL)
         *shared = own;
     ZS_TRY(zs_hierarchy_edit(hierarchy, node, &attributes, err));
-    return zs_georef_write_attributes(attributes, conventions, &written, &own, err);
+    return write_attributes(attributes, conventions, &written, &own, err);
 }
 
 /* ---- Comparing ---- */

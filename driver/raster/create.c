@@ -10,7 +10,6 @@
 #include "geo/conventions.h"
 #include "geo/georef.h"
 #include "geo/variables.h"
-#include "zarr/contents.h"
 
 struct new_raster {
     struct zs_hierarchy *hierarchy;
@@ -19,7 +18,7 @@ struct new_raster {
     const struct zs_node **nodes; /* of the arrays of pixels */
 };
 
-/* Adds the node of a document (taken over) to the group; "" is the group itself. */
+/* Adds the node of a document (taken over) to the group; "" is the root itself. */
 static enum zs_status add_document(const struct new_raster *r, const char *name, zs_json *json, const struct zs_node **node,
                                    struct zs_error *err)
 {
@@ -195,13 +194,27 @@ static enum zs_status list_bands(zs_json *attributes, const struct zs_raster_spe
     return ZS_OK;
 }
 
+/* Makes the root of a new store, or a group in that of one that is there. */
+static enum zs_status make_group(const struct new_raster *r, const struct zs_node **group, struct zs_error *err)
+{
+    const struct zs_node *root;
+    if (r->group[0] == '\0')
+        return add_document(r, "", zs_group_document(), group, err);
+    ZS_TRY(zs_hierarchy_node(r->hierarchy, "", &root, err));
+    if (root->type == ZS_NODE_ARRAY) /* below it is no node of Zarr, and the name may be that of chunks */
+        return zs_fail(err, ZS_ARGUMENT,
+                       "%s: expected a group as the root of a store that gets another array, found an array",
+                       zs_hierarchy_store(r->hierarchy)->root);
+    return zs_group_make(r->hierarchy, "", r->group, group, err);
+}
+
 static enum zs_status add_group(const struct new_raster *r, struct zs_error *err)
 {
     const struct zs_raster_spec *spec = r->spec;
     const struct zs_georef_out geo = georef_of(spec);
     const struct zs_node *group;
     zs_json *attributes;
-    ZS_TRY(add_document(r, "", zs_group_document(), &group, err));
+    ZS_TRY(make_group(r, &group, err));
     ZS_TRY(zs_hierarchy_edit(r->hierarchy, group, &attributes, err));
     if (spec->healpix != NULL)
         ZS_TRY(zs_write_dggs(attributes, spec->healpix, spec->dim_x,
@@ -210,40 +223,6 @@ static enum zs_status add_group(const struct new_raster *r, struct zs_error *err
     if (spec->style == ZS_GEOREF_CF || (!geo.has_transform && geo.srs == NULL))
         return ZS_OK;
     return zs_write_spatial_proj(attributes, &geo, err);
-}
-
-/* ---- Room in a store that is there ---- */
-
-/* In the store, whatever consolidated metadata list. */
-static enum zs_status check_absent(struct zs_hierarchy *hierarchy, const char *group, struct zs_error *err)
-{
-    const struct zs_node *node;
-    ZS_TRY(zs_hierarchy_occupant(hierarchy, group, &node, err));
-    if (node == NULL)
-        return ZS_OK;
-    return zs_fail(err, ZS_ARGUMENT, "%s: there is a /%s already; choose another ARRAY_NAME",
-                   zs_hierarchy_store(hierarchy)->root, group);
-}
-
-/* A group below an array is no node of Zarr: other readers do not find it, and its name may be that of chunks. */
-static enum zs_status check_root_is_group(struct zs_hierarchy *hierarchy, struct zs_error *err)
-{
-    const struct zs_node *root;
-    ZS_TRY(zs_hierarchy_node(hierarchy, "", &root, err));
-    if (root->type == ZS_NODE_ARRAY)
-        return zs_fail(err, ZS_ARGUMENT,
-                       "%s: expected a group as the root of a store that gets another array, found an array",
-                       zs_hierarchy_store(hierarchy)->root);
-    return ZS_OK;
-}
-
-enum zs_status zs_raster_make_room(struct zs_hierarchy *hierarchy, const char *group, struct zs_error *err)
-{
-    ZS_TRY(zs_hierarchy_check_writable(hierarchy, err));
-    ZS_TRY(check_root_is_group(hierarchy, err));
-    ZS_TRY(check_absent(hierarchy, group, err));
-    /* what a killed process left would show through; or nothing lists arrays there */
-    return zs_contents_remove_left(zs_hierarchy_store(hierarchy), group, err);
 }
 
 static enum zs_status add_all(const struct new_raster *r, struct zs_error *err)

@@ -10,10 +10,9 @@ static const signed char plane[ZS_HEALPIX_SIDE][ZS_HEALPIX_SIDE] = {
     {6, 2, -1, -1, -1}, {10, 7, 3, -1, -1}, {-1, 11, 4, 0, -1}, {-1, -1, 8, 5, 1}, {-1, -1, -1, 9, 6},
 };
 
-void zs_healpix_size(int shown, int *columns, int *rows)
+int zs_healpix_side(int shown)
 {
-    *columns = shown == ZS_HEALPIX_SPHERE ? ZS_HEALPIX_SIDE : 1;
-    *rows = shown == ZS_HEALPIX_SPHERE ? ZS_HEALPIX_SIDE : 1;
+    return shown == ZS_HEALPIX_SPHERE ? ZS_HEALPIX_SIDE : 1;
 }
 
 /* The face in a square, counted from the north-west; -1 where there is none. */

@@ -19,8 +19,8 @@
 #define ZS_HEALPIX_MIDDLE_FACE 4
 #define ZS_HEALPIX_SPLIT_FACE 6
 
-/* Size of a raster in squares. */
-void zs_healpix_size(int shown, int *columns, int *rows);
+/* The side of a raster in squares. */
+int zs_healpix_side(int shown);
 /* The square of the whole plane that a face has: of face 6 that in the southeast. */
 void zs_healpix_square_of(int face, int *column, int *row);
 

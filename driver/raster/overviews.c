@@ -11,8 +11,6 @@
 #include "geo/conventions.h"
 #include "geo/healpix.h"
 
-#define MAX_FOUND (2 * ZS_MAX_LAYOUT_LEVELS)
-
 /* The pyramid that a base array belongs to. */
 struct family {
     struct zs_hierarchy *hierarchy;
@@ -27,7 +25,7 @@ struct family {
     struct level {
         const struct zs_node *node;
         bool is_outdated; /* the pyramid declares that it was made of a base of another shape */
-    } found[MAX_FOUND];
+    } found[ZS_MOST_LEVELS];
     int count;
 };
 
@@ -115,7 +113,7 @@ static bool add_level(struct family *f, const struct zs_node *node, bool is_outd
 {
     int order = 0, other = 0;
     if (node == NULL || node == f->base || node->array == NULL || node->array->ndim != f->base->array->ndim ||
-        strcmp(node->array->dtype.name, f->base->array->dtype.name) != 0 || f->count == MAX_FOUND)
+        strcmp(node->array->dtype.name, f->base->array->dtype.name) != 0 || f->count == ZS_MOST_LEVELS)
         return false;
     if (f->is_healpix ? !is_coarser(f, node, &order) : !find_axes(f) || !is_version(node, f->base, f->axes))
         return false;
@@ -230,11 +228,22 @@ static int by_falling_size(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+/* Whether a level is in a group ovr_<N>x beside the base, under its name. */
+static bool is_ours(const struct zs_node *base, const struct zs_node *level)
+{
+    char *own = zs_path_parent(base->path);
+    const char *below = own != NULL ? zs_path_below(own, level->path) : NULL;
+    const char *slash = below != NULL ? strchr(below, '/') : NULL;
+    free(own);
+    return slash != NULL && factor_of(level) > 0 && strcmp(slash + 1, zs_path_name(base->path)) == 0;
+}
+
+/* Finds the overviews, or of our own levels outdated ones, too. */
 static enum zs_status find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
-                           bool with_outdated, struct zs_names *levels, struct zs_error *err)
+                           bool are_own, struct zs_levels *levels, struct zs_error *err)
 {
     struct family f = {.hierarchy = hierarchy, .base = node, .axes = axes, .has_axes = true};
-    *levels = (struct zs_names){0};
+    levels->count = 0;
     if (node->array == NULL || node->path[0] == '\0')
         return ZS_OK;
     f.is_healpix = axes.y < 0 && zs_healpix_find(hierarchy, node, &f.healpix);
@@ -244,51 +253,25 @@ static enum zs_status find(struct zs_hierarchy *hierarchy, const struct zs_node 
     find_family(&f);
     ZS_TRY(zs_hierarchy_check_since(hierarchy, failures, err));
     qsort(f.found, (size_t)f.count, sizeof f.found[0], by_falling_size);
-    enum zs_status status = ZS_OK;
-    for (int i = 0; i < f.count && status == ZS_OK; i++)
-        if (f.is_healpix || with_outdated ||
-            (!f.found[i].is_outdated && is_current(f.found[i].node, node, axes)))
-            status = zs_names_add(levels, zs_strdup(f.found[i].node->path), err);
-    if (status != ZS_OK) {
-        zs_names_free(levels->list);
-        *levels = (struct zs_names){0};
+    for (int i = 0; i < f.count; i++) {
+        const struct zs_node *level = f.found[i].node;
+        if (are_own ? is_ours(node, level)
+                    : f.is_healpix || (!f.found[i].is_outdated && is_current(level, node, axes)))
+            levels->list[levels->count++] = level;
     }
-    return status;
+    return ZS_OK;
 }
 
 enum zs_status zs_overviews_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
-                                 struct zs_names *levels, struct zs_error *err)
+                                 struct zs_levels *levels, struct zs_error *err)
 {
     return find(hierarchy, node, axes, false, levels, err);
 }
 
-/* Whether the path is that of a level in a group ovr_<N>x beside the base, under its name. */
-static bool is_ours(const struct zs_node *base, const char *path)
-{
-    char *own = zs_path_parent(base->path), name[32];
-    int factor;
-    const char *below = own != NULL ? zs_path_below(own, path) : NULL;
-    const char *slash = below != NULL ? strchr(below, '/') : NULL;
-    snprintf(name, sizeof name, "%.*s", slash != NULL ? (int)(slash - below) : 0, slash != NULL ? below : "");
-    free(own);
-    return zs_is_overview_group(name, &factor) && strcmp(slash + 1, zs_path_name(base->path)) == 0;
-}
-
 enum zs_status zs_overviews_own(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
-                                struct zs_names *levels, struct zs_error *err)
+                                struct zs_levels *levels, struct zs_error *err)
 {
-    size_t n = 0;
-    ZS_TRY(find(hierarchy, node, axes, true, levels, err));
-    for (size_t i = 0; i < levels->count; i++) {
-        if (is_ours(node, levels->list[i]))
-            levels->list[n++] = levels->list[i];
-        else
-            free(levels->list[i]);
-    }
-    levels->count = n;
-    if (levels->list != NULL)
-        levels->list[n] = NULL;
-    return ZS_OK;
+    return find(hierarchy, node, axes, true, levels, err);
 }
 
 /* ---- All overviews of a store ---- */

@@ -4,6 +4,13 @@
 #include "array/array.h"
 #include "geo/axes.h"
 
+/* Levels of an array, borrowed from its hierarchy. */
+#define ZS_MOST_LEVELS 128
+struct zs_levels {
+    const struct zs_node *list[ZS_MOST_LEVELS];
+    size_t count;
+};
+
 /* Finds the overviews of the array `node`: `multiscales` convention (of its group or its group's group; levels that are
  * groups with an array of the base's name, or arrays), OME-NGFF 0.5 datasets. A level counts when it is a readable
  * array of the same data type and number of dimensions, whose X and Y are the base's by one factor (the N of its group
@@ -13,16 +20,15 @@
  * removed when overviews are made or removed. Of HEALPix cells (axes.y -1) the levels are the same cells at coarser
  * orders, one for each, also in groups beside each other that are called by consecutive orders (zagg).
  *
- * Sorted from large to small. `levels` gets their paths; its list, NULL when there are none, is freed with
- * zs_names_free(). The base itself may be any level; only smaller ones are its overviews. A node that cannot be asked
- * for (network, disk) is an error; one that is absent, broken or of a kind that is not known is no overview. */
+ * Sorted from large to small. The base itself may be any level; only smaller ones are its overviews. A node that cannot
+ * be asked for (network, disk) is an error; one that is absent, broken or of a kind that is not known is no overview. */
 enum zs_status zs_overviews_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
-                                 struct zs_names *levels, struct zs_error *err);
+                                 struct zs_levels *levels, struct zs_error *err);
 
 /* Like zs_overviews_find(), only of listed levels in a group ovr_<N>x beside the array, under its name, outdated ones
  * too: they are removed with the array. */
 enum zs_status zs_overviews_own(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
-                                struct zs_names *levels, struct zs_error *err);
+                                struct zs_levels *levels, struct zs_error *err);
 
 /* Sets marks[i] of each of nodes[count] (all known nodes of a store, in order) that is an overview of another one,
  * current or outdated. */

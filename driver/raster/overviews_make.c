@@ -217,7 +217,7 @@ static bool is_of_level(const struct zs_node *level, const char *name)
     return is_own;
 }
 
-/* Whether only a level (NULL: it is gone) is in its group. In a store that cannot be listed there may be anything. */
+/* Whether only a level is in its group. In a store that cannot be listed there may be anything. */
 static enum zs_status is_alone(struct zs_hierarchy *hierarchy, const struct zs_node *level, const char *group,
                                bool *alone, struct zs_error *err)
 {
@@ -230,29 +230,27 @@ static enum zs_status is_alone(struct zs_hierarchy *hierarchy, const struct zs_n
         const size_t n = zs_prefix_length(*name);
         if (n > 0)
             (*name)[n] = '\0';
-        *alone = level != NULL && level->array != NULL && is_of_level(level, *name);
+        *alone = is_of_level(level, *name);
     }
     zs_names_free(names);
     return ZS_OK;
 }
 
 /* Removes one level ovr_<N>x/<name> at the next flush: its group, where nothing else is in it; else the array alone. */
-static enum zs_status remove_level(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
+static enum zs_status remove_level(struct zs_hierarchy *hierarchy, const struct zs_node *level, struct zs_error *err)
 {
-    const struct zs_node *level;
     bool alone = false;
-    ZS_TRY(zs_hierarchy_occupant(hierarchy, path, &level, err));
-    char *group = zs_path_parent(path);
+    char *group = zs_path_parent(level->path);
     enum zs_status status = group != NULL ? is_alone(hierarchy, level, group, &alone, err) : zs_fail_memory(err);
     if (status == ZS_OK)
-        status = zs_hierarchy_remove(hierarchy, alone ? group : path, err);
+        status = zs_hierarchy_remove(hierarchy, alone ? group : level->path, err);
     free(group);
     return status;
 }
 
 /* Removes levels at the next flush, and their mention in the multiscales. */
 static enum zs_status remove_levels(struct zs_hierarchy *hierarchy, const struct zs_node *base, struct zs_axes axes,
-                                    const struct zs_names *levels, struct zs_error *err)
+                                    const struct zs_levels *levels, struct zs_error *err)
 {
     struct zs_georef georef;
     struct zs_georef_conventions style;
@@ -273,11 +271,9 @@ static enum zs_status remove_levels(struct zs_hierarchy *hierarchy, const struct
 enum zs_status zs_overviews_take_out(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                      struct zs_error *err)
 {
-    struct zs_names levels;
+    struct zs_levels levels;
     ZS_TRY(zs_overviews_own(hierarchy, node, axes, &levels, err));
-    const enum zs_status status = remove_levels(hierarchy, node, axes, &levels, err);
-    zs_names_free(levels.list);
-    return status;
+    return remove_levels(hierarchy, node, axes, &levels, err);
 }
 
 /* ---- Setting up new levels ---- */
@@ -351,16 +347,23 @@ static zs_json *level_document(const struct zs_overviews *made, int factor)
 }
 
 /* An overview of exactly this size, or NULL. */
-static const struct zs_node *existing_level(const struct zs_overviews *made, int factor, const struct zs_names *there)
+static const struct zs_node *existing_level(const struct zs_overviews *made, int factor, const struct zs_levels *there)
 {
     for (size_t i = 0; i < there->count; i++) {
-        const struct zs_node *node;
-        if (zs_hierarchy_node(made->hierarchy, there->list[i], &node, NULL) == ZS_OK &&
-            node->array->shape[made->axes.x] == level_size(made, made->axes.x, factor) &&
-            node->array->shape[made->axes.y] == level_size(made, made->axes.y, factor))
-            return node;
+        const uint64_t *shape = there->list[i]->array->shape;
+        if (shape[made->axes.x] == level_size(made, made->axes.x, factor) &&
+            shape[made->axes.y] == level_size(made, made->axes.y, factor))
+            return there->list[i];
     }
     return NULL;
+}
+
+static bool is_listed(const struct zs_levels *levels, const struct zs_node *node)
+{
+    for (size_t i = 0; i < levels->count; i++)
+        if (levels->list[i] == node)
+            return true;
+    return false;
 }
 
 /* Whether an array is a level of the base, of whatever size: as many dimensions of the base's names, or of those that
@@ -378,7 +381,7 @@ static bool is_level(const struct zs_node *base, const struct zs_node *node)
 
 /* Checks that nothing but a level of the base is where another is to be, which is then added to `old`; else removes the
  * chunks that a killed maker left there, which would show through where only fill values are. */
-static enum zs_status check_path(const struct zs_overviews *made, const struct zs_node *level, struct zs_names *old,
+static enum zs_status check_path(const struct zs_overviews *made, const struct zs_node *level, struct zs_levels *old,
                                  struct zs_error *err)
 {
     const struct zs_node *above = NULL, *node = NULL;
@@ -400,12 +403,17 @@ static enum zs_status check_path(const struct zs_overviews *made, const struct z
         return zs_hierarchy_is_new(made->hierarchy)
                    ? ZS_OK
                    : zs_contents_remove_left(zs_hierarchy_store(made->hierarchy), path, err);
-    return zs_is_one_of(path, (const char *const *)old->list) ? ZS_OK : zs_names_add(old, zs_strdup(path), err);
+    if (is_listed(old, node))
+        return ZS_OK;
+    if (old->count == ZS_MOST_LEVELS)
+        return zs_fail(err, ZS_UNSUPPORTED, "expected at most %d overviews to be replaced", ZS_MOST_LEVELS);
+    old->list[old->count++] = node;
+    return ZS_OK;
 }
 
 /* Finds a level, or makes the node of a new one, in place of one that is there and goes first. */
-static enum zs_status begin_level(struct zs_overviews *made, struct made_level *level, const struct zs_names *current,
-                                  struct zs_names *old, struct zs_error *err)
+static enum zs_status begin_level(struct zs_overviews *made, struct made_level *level, const struct zs_levels *current,
+                                  struct zs_levels *old, struct zs_error *err)
 {
     level->node = existing_level(made, level->factor, current);
     if (level->node != NULL)
@@ -425,22 +433,16 @@ static enum zs_status begin_level(struct zs_overviews *made, struct made_level *
 /* Begins all levels, and removes the outdated ones and those at the paths of new ones. */
 static enum zs_status begin_levels(struct zs_overviews *made, struct zs_error *err)
 {
-    struct zs_names current, all = {0}, old = {0};
+    struct zs_levels current, all, old = {.count = 0};
     ZS_TRY(zs_overviews_find(made->hierarchy, made->base, made->axes, &current, err));
-    enum zs_status status = zs_overviews_own(made->hierarchy, made->base, made->axes, &all, err);
-    for (size_t i = 0; i < all.count && status == ZS_OK; i++)
-        if (!zs_is_one_of(all.list[i], (const char *const *)current.list))
-            status = zs_names_add(&old, zs_strdup(all.list[i]), err);
-    for (size_t i = 0; i < made->count && status == ZS_OK; i++)
-        status = begin_level(made, &made->levels[i], &current, &old, err);
-    if (status == ZS_OK)
-        status = remove_levels(made->hierarchy, made->base, made->axes, &old, err);
-    if (status == ZS_OK && old.count > 0)
-        status = zs_hierarchy_flush(made->hierarchy, err);
-    zs_names_free(current.list);
-    zs_names_free(all.list);
-    zs_names_free(old.list);
-    return status;
+    ZS_TRY(zs_overviews_own(made->hierarchy, made->base, made->axes, &all, err));
+    for (size_t i = 0; i < all.count; i++)
+        if (!is_listed(&current, all.list[i]))
+            old.list[old.count++] = all.list[i];
+    for (size_t i = 0; i < made->count; i++)
+        ZS_TRY(begin_level(made, &made->levels[i], &current, &old, err));
+    ZS_TRY(remove_levels(made->hierarchy, made->base, made->axes, &old, err));
+    return old.count > 0 ? zs_hierarchy_flush(made->hierarchy, err) : ZS_OK;
 }
 
 static enum zs_status open_level(struct zs_overviews *made, struct made_level *level,

@@ -99,16 +99,12 @@ static enum zs_status add_member(struct zs_hierarchy *h, struct raster *r, const
 static enum zs_status add_with_overviews(struct zs_hierarchy *h, struct raster *r, const struct zs_node *node,
                                          struct zs_axes axes, bool is_asked, struct zs_error *err)
 {
-    struct zs_names levels;
-    const struct zs_node *level;
+    struct zs_levels levels;
     ZS_TRY(add_member(h, r, node, axes, is_asked, err));
     ZS_TRY(zs_overviews_find(h, node, axes, &levels, err));
-    enum zs_status status = ZS_OK;
-    for (size_t i = 0; i < levels.count && status == ZS_OK; i++)
-        if (zs_hierarchy_node(h, levels.list[i], &level, NULL) == ZS_OK)
-            status = add_member(h, r, level, axes, false, err);
-    zs_names_free(levels.list);
-    return status;
+    for (size_t i = 0; i < levels.count; i++)
+        ZS_TRY(add_member(h, r, levels.list[i], axes, false, err));
+    return ZS_OK;
 }
 
 static enum zs_status find_raster(struct zs_hierarchy *h, const struct zs_node *const *nodes,
@@ -313,26 +309,6 @@ static enum zs_status is_read_as(struct zs_hierarchy *h, const struct member *on
     return ZS_OK;
 }
 
-/* Whether an array would be read as wanted, were it written to its attributes alone: what lies around it cannot be
- * unset. Changes nothing. */
-static enum zs_status is_read_aside(struct zs_hierarchy *h, const struct member *one,
-                                    const struct zs_georef_out *wanted, bool is_last, bool *is_same,
-                                    struct zs_error *err)
-{
-    const struct zs_georef_shared none = {.is_written = false};
-    struct member probe = *one;
-    struct zs_node node = *one->node;
-    zs_json *attributes = node.attributes != NULL ? zs_json_copy(node.attributes) : zs_json_new_object();
-    ZS_TRY_MEMORY(attributes, err);
-    node.attributes = attributes;
-    probe.node = &node;
-    enum zs_status status = zs_georef_write_attributes(attributes, &aside, wanted, &none, err);
-    if (status == ZS_OK)
-        status = is_read_as(h, &probe, wanted, is_last, is_same, err);
-    zs_json_free(attributes);
-    return status;
-}
-
 static enum zs_status write_raster(struct zs_hierarchy *h, struct raster *r, struct zs_georef_out *wanted,
                                    bool *is_aside, struct zs_error *err)
 {
@@ -346,12 +322,8 @@ static enum zs_status write_raster(struct zs_hierarchy *h, struct raster *r, str
     for (int i = 0; i < 2 && !is_done; i++) {
         if (i == 1) /* in units of the new CRS a transform that is kept may be another one */
             wanted->keeps_transform = wanted->keeps_srs = false;
-        if (!r->has_own)
-            ZS_TRY(is_read_aside(h, base, wanted, i == 1, &is_done, err));
-        if (r->has_own || is_done)
-            ZS_TRY(write_members(h, r, wanted, err));
-        if (r->has_own)
-            ZS_TRY(is_read_as(h, base, wanted, i == 1, &is_done, err));
+        ZS_TRY(write_members(h, r, wanted, err));
+        ZS_TRY(is_read_as(h, base, wanted, i == 1, &is_done, err));
     }
     return is_done ? ZS_OK
                    : zs_fail(err, ZS_UNSUPPORTED,
@@ -415,22 +387,18 @@ enum zs_status zs_update_bands(struct zs_hierarchy *h, const struct zs_node *nod
                                const struct zs_band_properties *bands, size_t count, unsigned which,
                                struct zs_error *err)
 {
-    struct zs_names overviews;
-    const struct zs_node *level;
+    struct zs_levels overviews;
     zs_json *attributes;
     ZS_TRY(zs_overviews_find(h, node, axes, &overviews, err));
-    enum zs_status status = zs_hierarchy_edit(h, node, &attributes, err);
-    if (status == ZS_OK)
-        status = zs_bands_write(attributes, &node->array->dtype, node->array, bands, count, which, err);
+    ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
+    ZS_TRY(zs_bands_write(attributes, &node->array->dtype, node->array, bands, count, which, err));
     which &= ~(unsigned)ZS_BAND_METADATA; /* of pixels of the array, as its statistics are */
-    for (size_t i = 0; i < overviews.count && status == ZS_OK && which != 0; i++) {
-        if (zs_hierarchy_node(h, overviews.list[i], &level, NULL) != ZS_OK ||
-            level->array->dtype.type != node->array->dtype.type) /* nodata would be another value */
+    for (size_t i = 0; i < overviews.count && which != 0; i++) {
+        const struct zs_node *level = overviews.list[i];
+        if (level->array->dtype.type != node->array->dtype.type) /* nodata would be another value */
             continue;
-        status = zs_hierarchy_edit(h, level, &attributes, err);
-        if (status == ZS_OK)
-            status = zs_bands_write(attributes, &level->array->dtype, level->array, bands, count, which, err);
+        ZS_TRY(zs_hierarchy_edit(h, level, &attributes, err));
+        ZS_TRY(zs_bands_write(attributes, &level->array->dtype, level->array, bands, count, which, err));
     }
-    zs_names_free(overviews.list);
-    return status;
+    return ZS_OK;
 }

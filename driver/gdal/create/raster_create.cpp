@@ -364,16 +364,11 @@ bool NewRaster::Make()
     if (!(m_options.append ? m_new->OpenExisting(m_connection.store, m_options.fsync)
                            : m_new->Open(m_connection.store, m_options.overwrite, m_options.fsync)))
         return false;
-    enum zs_status status = m_options.append ? zs_raster_make_room(store.hierarchy, m_group.c_str(), &err) : ZS_OK;
-    if (status == ZS_OK && m_options.append && m_options.dim_names.empty())
+    if (m_options.append && m_options.dim_names.empty())
         RenameDimensions(dimensionsOfRoot(store.hierarchy));
-    if (status == ZS_OK)
-    {
-        zs_hierarchy_defer(store.hierarchy, true);
-        zs_store_overlap(store.store);
-        status = zs_raster_create(store.hierarchy, m_group.c_str(), &m_spec, &err);
-    }
-    return status == ZS_OK ? OpenArrays() : zsReport(err);
+    zs_hierarchy_defer(store.hierarchy, true);
+    zs_store_overlap(store.store);
+    return zs_raster_create(store.hierarchy, m_group.c_str(), &m_spec, &err) == ZS_OK ? OpenArrays() : zsReport(err);
 }
 
 /* Opens the arrays that the hierarchy has, for writing as the options ask for, and adds the mask. */

@@ -177,14 +177,14 @@ bool ZSMdimStore::FindLevels(const struct zs_node *node, decltype(zs_overviews_f
                              std::vector<std::string> &levels) const
 {
     struct zs_error err;
-    struct zs_names own = {};
+    struct zs_levels own;
     if (m_target != nullptr || node->array == nullptr || node->array->ndim < 2 ||
         zs_axes_find(Hierarchy(), node, nullptr, nullptr, &axes, &err) != ZS_OK || axes.y < 0)
         return true;
     if (find(Hierarchy(), node, axes, &own, &err) != ZS_OK)
         return zsReport(err);
-    const ZSOwned<char *> freed(own.list, zs_names_free);
-    levels.assign(own.list, own.list + own.count);
+    for (size_t i = 0; i < own.count; i++)
+        levels.push_back(own.list[i]->path);
     return true;
 }
 

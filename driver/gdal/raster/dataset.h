@@ -43,7 +43,6 @@ struct ZSGcps
 struct ZSMask
 {
     bool isThere = false;
-    bool isNamed = false; /* the array names it: then it goes before a nodata value */
     struct zs_mask found = {};
     /* A dataset of Byte, 0 and 255, with a band for each slice of the mask, which are GDAL's masks; null where it could
      * not be opened. Shared by the arrays that have one mask. */
@@ -116,7 +115,6 @@ class ShardedZarrDataset : public ZSWithMetadata<GDALPamDataset>
     /* Reads or writes a window of as many pixels as the buffer has. CE_Failure with CPLError emitted, as below. */
     CPLErr ReadWindow(const struct zs_band_window &window, GDALDataType type);
     CPLErr WriteWindow(const struct zs_band_window &window, GDALDataType type);
-    CPLErr StoreWindow(const struct zs_band_window &window, GDALDataType type);
     /* Either, as one plan, of which progress is told the end. */
     CPLErr MoveWhole(GDALRWFlag flag, const struct zs_band_window &window, GDALDataType type,
                      const GDALRasterIOExtraArg *extra);

@@ -120,13 +120,12 @@ void ShardedZarrDataset::FindMaskOf(size_t source)
     if (zs_mask_find(m_view.store->hierarchy, array.node, array.axes, &m.found, &err) != ZS_OK)
     {
         zsReport(err);
-        m.isThere = m.isNamed = true; // or is not: that is unknown
+        m.isThere = m.found.is_named = true; // or is not: that is unknown
         return;
     }
     if (m.found.node == nullptr)
         return;
     m.isThere = true;
-    m.isNamed = m.found.is_named;
     const bool isWhole = m_view.sources[source].selections.empty();
     for (size_t i = 0; i < source && isWhole; i++)
     {
@@ -231,7 +230,7 @@ bool ShardedZarrRasterBand::IsMaskedOtherwise()
 const ZSMask *ShardedZarrRasterBand::StoredMask()
 {
     const ZSMask &m = Dataset().MaskOf(Source());
-    return m.isThere && (m.isNamed || !IsMaskedOtherwise()) ? &m : nullptr;
+    return m.isThere && (m.found.is_named || !IsMaskedOtherwise()) ? &m : nullptr;
 }
 
 int ShardedZarrRasterBand::GetMaskFlags()
@@ -328,7 +327,7 @@ CPLErr ShardedZarrDataset::AddMask(const struct zs_encoding *encoding)
                        &made.found, &array, &err) != ZS_OK)
         return zsReport(err);
     zs_array_set_new(array, zs_array_chunk_order(m_view.Array(0).array));
-    made.isThere = made.isNamed = true;
+    made.isThere = true;
     m_masks.assign(m_view.sources.size(), made);
     OpenMask(0, {std::make_shared<ZSArray>(made.found.node, array, made.found.axes, true), {}});
     for (auto &m : m_masks)

@@ -24,20 +24,16 @@ enum zs_status ShardedZarrDataset::OpenLevels(ZSArray &base, struct zs_error *er
         options.dim_x = std::to_string(base.axes.x);
         options.dim_y = base.axes.y >= 0 ? std::to_string(base.axes.y) : "";
     }
-    struct zs_names levels = {};
+    struct zs_levels levels;
     ZS_TRY(zs_overviews_find(m_view.store->hierarchy, base.node, base.axes, &levels, err));
-    const ZSOwned<char *> freed(levels.list, zs_names_free);
     base.overviews.clear();
     for (size_t i = 0; i < levels.count; i++)
     {
-        const struct zs_node *node = nullptr;
-        std::shared_ptr<ZSArray> opened;
-        if (zs_hierarchy_node(m_view.store->hierarchy, levels.list[i], &node, err) == ZS_OK)
-            opened = ZSArray::Open(*m_view.store, node, options, err);
+        auto opened = ZSArray::Open(*m_view.store, levels.list[i], options, err);
         if (opened != nullptr)
             base.overviews.push_back(std::move(opened));
         else
-            CPLDebug("ShardedZarr", "overview /%s is left out: %s", levels.list[i], err->message);
+            CPLDebug("ShardedZarr", "overview /%s is left out: %s", levels.list[i]->path, err->message);
     }
     base.overviewsFound = true;
     return ZS_OK;

@@ -149,18 +149,6 @@ CPLErr ShardedZarrDataset::ReadWindow(const struct zs_band_window &window, GDALD
     return zsReport(err);
 }
 
-CPLErr ShardedZarrDataset::StoreWindow(const struct zs_band_window &window, GDALDataType type)
-{
-    std::vector<ZSConversion> steps;
-    const auto conversions = Conversions(GF_Write, window, type, steps);
-    const struct zs_bands bands = m_view.Bands();
-    struct zs_error err;
-    if (zs_pixels_write(&bands, &window, static_cast<size_t>(GDALGetDataTypeSizeBytes(type)), conversions.data(),
-                        &err) == ZS_OK)
-        return CE_None;
-    return zsReport(err);
-}
-
 CPLErr ShardedZarrDataset::WriteWindow(const struct zs_band_window &window, GDALDataType type)
 {
     if (!IsUpdate())
@@ -171,7 +159,7 @@ CPLErr ShardedZarrDataset::WriteWindow(const struct zs_band_window &window, GDAL
                         "array /%s: expected a mask of 255 for valid and 0 for invalid: another one is only read",
                         m_view.Array(0).node->path);
     const bool hadLost = m_hasLost;
-    m_hasLost = true; // until StoreWindow() succeeds: GDAL drops a block that could not be written
+    m_hasLost = true; // until it is written: GDAL drops a block that could not be
     if (UpdateBlank(&window, type) != CE_None)
         return CE_Failure;
     m_isBlank = false;
@@ -180,8 +168,13 @@ CPLErr ShardedZarrDataset::WriteWindow(const struct zs_band_window &window, GDAL
         m_base->m_areLevelsOld = false;
     if (m_masked != nullptr)
         m_masked->m_isWritten = true;
-    if (StoreWindow(window, type) != CE_None)
-        return CE_Failure;
+    std::vector<ZSConversion> steps;
+    const auto conversions = Conversions(GF_Write, window, type, steps);
+    const struct zs_bands bands = m_view.Bands();
+    struct zs_error err;
+    if (zs_pixels_write(&bands, &window, static_cast<size_t>(GDALGetDataTypeSizeBytes(type)), conversions.data(),
+                        &err) != ZS_OK)
+        return zsReport(err);
     m_hasLost = hadLost;
     return CE_None;
 }

@@ -52,34 +52,22 @@ bool ZSView::FindSlices(size_t source, uint64_t before, struct zs_error *err)
                 (before > 0 ? " behind " + std::to_string(before) + " of other arrays" : "") + names);
 }
 
-/* Pixels along the sides of a raster of cells. */
-static bool healpixSize(const ZSArray &array, int shown, int &width, int &height, struct zs_error *err)
-{
-    int columns = 0, rows = 0;
-    const int64_t side = static_cast<int64_t>(1) << array.healpix.order;
-    zs_healpix_size(shown, &columns, &rows);
-    if (std::max(columns, rows) * side > INT_MAX)
-    {
-        zs_fail(err, ZS_ARGUMENT,
-                "array /%s: cells of order %d are more than 2147483647 columns; a face opens by itself, as :face=0",
-                array.node->path, array.healpix.order);
-        return false;
-    }
-    width = static_cast<int>(columns * side);
-    height = static_cast<int>(rows * side);
-    return true;
-}
-
 /* All are as large as the first, and of one grid. */
 bool ZSView::CheckSize(size_t source, struct zs_error *err)
 {
     const ZSArray &opened = Array(source), &first = Array(0);
     const struct zs_array_info info = Info(source);
     const struct zs_axes axes = opened.axes;
-    auto columns = static_cast<int>(std::min<uint64_t>(info.shape[axes.x], INT_MAX));
-    auto rows = axes.y >= 0 ? static_cast<int>(info.shape[axes.y]) : 1;
-    if (opened.isHealpix && !healpixSize(opened, sources[source].shown, columns, rows, err))
+    const int64_t side = zs_healpix_side(sources[source].shown) * (int64_t{1} << opened.healpix.order);
+    if (opened.isHealpix && side > INT_MAX)
+    {
+        zs_fail(err, ZS_ARGUMENT,
+                "array /%s: cells of order %d are more than 2147483647 columns; a face opens by itself, as :face=0",
+                opened.node->path, opened.healpix.order);
         return false;
+    }
+    const auto columns = static_cast<int>(opened.isHealpix ? side : static_cast<int64_t>(info.shape[axes.x]));
+    const auto rows = opened.isHealpix ? columns : axes.y >= 0 ? static_cast<int>(info.shape[axes.y]) : 1;
     const bool isOfGrid = opened.isHealpix == first.isHealpix &&
                           (!opened.isHealpix || zs_healpix_is_same(&opened.healpix, &first.healpix));
     if (source > 0 && (columns != width || rows != height || !isOfGrid))
