@@ -19,8 +19,8 @@ struct new_raster {
 };
 
 /* Adds the node of a document (taken over) to the group; "" is the root itself. */
-static enum zs_status add_document(const struct new_raster *r, const char *name, zs_json *json, const struct zs_node **node,
-                                   struct zs_error *err)
+static enum zs_status add_document(const struct new_raster *r, const char *name, zs_json *json,
+                                   const struct zs_node **node, struct zs_error *err)
 {
     char *path = zs_path_join(r->group, name);
     if (path == NULL) {

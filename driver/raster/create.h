@@ -78,7 +78,8 @@ static inline struct zs_axes zs_raster_axes(const struct zs_raster_spec *spec)
 
 /* Adds the group at `group` ("" for the root), the arrays and the coordinates of a new raster to the hierarchy; in the
  * root with consolidated metadata. ZS_ARGUMENT where an array or group is there, whether or not consolidated metadata
- * list it, and where the root is an array. Removes what a killed writer left there. Flushes are deferred (zs_hierarchy_defer()): nothing is in the store yet but values of
- * coordinates. The dataset of the arrays writes the pixels. */
+ * list it, and where the root is an array. Removes what a killed writer left there. Flushes are deferred
+ * (zs_hierarchy_defer()): nothing is in the store yet but values of coordinates. The dataset of the arrays writes the
+ * pixels. */
 enum zs_status zs_raster_create(struct zs_hierarchy *hierarchy, const char *group, const struct zs_raster_spec *spec,
                                 struct zs_error *err);

@@ -20,8 +20,9 @@ struct zs_levels {
  * removed when overviews are made or removed. Of HEALPix cells (axes.y -1) the levels are the same cells at coarser
  * orders, one for each, also in groups beside each other that are called by consecutive orders (zagg).
  *
- * Sorted from large to small. The base itself may be any level; only smaller ones are its overviews. A node that cannot
- * be asked for (network, disk) is an error; one that is absent, broken or of a kind that is not known is no overview. */
+ * Sorted from large to small. The base itself may be any level; only smaller ones are its overviews. A node that
+ * cannot be asked for (network, disk) is an error; one that is absent, broken or of a kind that is not known is no
+ * overview. */
 enum zs_status zs_overviews_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                  struct zs_levels *levels, struct zs_error *err);
 
