@@ -58,15 +58,11 @@ static enum zs_change change_at(const struct zs_hierarchy *hierarchy, const char
 bool zs_hierarchy_hides(const struct zs_hierarchy *hierarchy, const char *path, bool or_new)
 {
     bool hides = false;
-    char *above = zs_strdup(path); /* without memory: NULL, and the store is read */
-    while (above != NULL && !hides) {
-        const enum zs_change change = change_at(hierarchy, above);
-        hides = change == ZS_CHANGE_REMOVED || (or_new && change == ZS_CHANGE_NEW);
-        char *next = zs_path_parent(above);
-        free(above);
-        above = next;
+    for (size_t i = 0; i < hierarchy->count && hierarchy->edits > 0 && !hides; i++) {
+        const struct zs_hierarchy_entry *entry = &hierarchy->entries[i];
+        hides = (entry->change == ZS_CHANGE_REMOVED || (or_new && entry->change == ZS_CHANGE_NEW)) &&
+                zs_path_is_within(path, entry->path);
     }
-    free(above);
     return hides;
 }
 
@@ -246,13 +242,15 @@ void zs_hierarchy_defer(struct zs_hierarchy *hierarchy, bool is_deferred)
 
 /* ---- New nodes, and what documents have beside attributes ---- */
 
-/* Creates the node of a document (taken over); fails for an array that could not be read. */
-static enum zs_status make(const char *path, zs_json *document, struct zs_node **node, struct zs_error *err)
+/* Creates the node of a document (taken over). Fails for an array that could not be read, unless it is of text or
+ * may_be_unread. */
+static enum zs_status make(const char *path, zs_json *document, bool may_be_unread, struct zs_node **node,
+                           struct zs_error *err)
 {
     ZS_TRY_MEMORY(document, err);
     ZS_TRY(zs_node_create(path, document, true, node, err));
     const struct zs_node *made = *node;
-    if (made->type != ZS_NODE_ARRAY || made->array != NULL || made->is_text)
+    if (made->type != ZS_NODE_ARRAY || made->array != NULL || made->is_text || may_be_unread)
         return ZS_OK;
     const enum zs_status status = zs_fail(err, made->array_status, "%s", made->array_error->message);
     zs_node_free(*node); /* larger than arrays can be */
@@ -263,7 +261,7 @@ enum zs_status zs_add_document(struct zs_hierarchy *hierarchy, const char *path,
                                const struct zs_node **node, struct zs_error *err)
 {
     struct zs_node *made;
-    ZS_TRY(make(path, document, &made, err));
+    ZS_TRY(make(path, document, false, &made, err));
     ZS_TRY(zs_hierarchy_add(hierarchy, made, err));
     *node = made;
     return ZS_OK;
@@ -364,13 +362,7 @@ enum zs_status zs_array_update_document(struct zs_hierarchy *hierarchy, const st
     int ndim;
     ZS_TRY(check_shape(node, shape, &ndim, err));
     zs_json *document = changed_document(node, ndim, shape, names, fill_value);
-    ZS_TRY_MEMORY(document, err);
-    ZS_TRY(zs_node_create(node->path, document, true, &made, err));
-    if (made->array == NULL && node->array != NULL) {
-        const enum zs_status status = zs_fail(err, made->array_status, "%s", made->array_error->message);
-        zs_node_free(made); /* larger than arrays can be */
-        return status;
-    }
+    ZS_TRY(make(node->path, document, node->array == NULL, &made, err));
     ZS_TRY(zs_hierarchy_add(hierarchy, made, err));
     *replacement = made;
     return ZS_OK;
@@ -415,28 +407,20 @@ static struct zs_node *copy_at(const struct zs_node *node, const char *from, con
 static enum zs_status move_nodes(struct zs_hierarchy *hierarchy, const char *from, const char *to,
                                  struct zs_error *err)
 {
-    size_t first, end, count = 0;
+    size_t first, end;
     zs_hierarchy_within(hierarchy, from, &first, &end);
-    struct zs_node **moved = zs_calloc(end - first, sizeof *moved);
-    enum zs_status status = moved != NULL ? ZS_OK : zs_fail_memory(err);
-    for (size_t i = first; i < end && status == ZS_OK; i++) {
-        if (hierarchy->entries[i].node == NULL)
+    for (size_t left = end - first; left > 0; left--, first++) {
+        const size_t count = hierarchy->count;
+        if (hierarchy->entries[first].node == NULL)
             continue;
-        moved[count] = copy_at(hierarchy->entries[i].node, from, to);
-        if (moved[count] == NULL) {
-            status = zs_fail_memory(err);
-        } else {
-            vacate(hierarchy, &hierarchy->entries[i]);
-            count++;
-        }
+        struct zs_node *copy = copy_at(hierarchy->entries[first].node, from, to);
+        ZS_TRY_MEMORY(copy, err);
+        vacate(hierarchy, &hierarchy->entries[first]);
+        ZS_TRY(put_node(hierarchy, copy, err));
+        if (zs_path_compare(to, from) < 0) /* it was put before them */
+            first += hierarchy->count - count;
     }
-    for (size_t i = 0; i < count; i++)
-        if (status == ZS_OK)
-            status = put_node(hierarchy, moved[i], err);
-        else
-            zs_node_free(moved[i]);
-    free(moved);
-    return status;
+    return ZS_OK;
 }
 
 static enum zs_status put_document(struct zs_store *store, const char *path, const zs_json *document,
@@ -450,83 +434,71 @@ static enum zs_status put_document(struct zs_store *store, const char *path, con
     return status;
 }
 
-/* Removes the consolidated metadata of all groups above a path. *root: the root's former document; NULL where it has
- * none. */
-static enum zs_status unlist_above(struct zs_store *store, const char *path, zs_json **root, struct zs_error *err)
+/* Lists in a group's document what is at and below a path in it under another one, which has its place in the order. */
+static enum zs_status list_moved(zs_json *document, const char *from, const char *to, struct zs_error *err)
 {
-    enum zs_status status = ZS_OK;
-    char *group = zs_path_parent(path);
-    while (group != NULL && status == ZS_OK) {
-        zs_json *document = NULL, *own = NULL;
-        status = zs_document_load(store, group, &document, NULL, err);
-        if (status == ZS_OK && zs_json_get(document, "consolidated_metadata") != NULL) {
-            own = zs_document_own(document);
-            status = own != NULL ? put_document(store, group, own, err) : zs_fail_memory(err);
-        }
-        if (own != NULL && group[0] == '\0' && status == ZS_OK)
-            *root = document;
-        else
-            zs_json_free(document);
-        zs_json_free(own);
-        char *above = zs_path_parent(group);
-        free(group);
-        group = above;
-    }
-    free(group);
-    return status;
-}
-
-/* Lists what is at and below a path under another one. */
-static enum zs_status list_moved(zs_json *root, const char *from, const char *to, struct zs_error *err)
-{
-    const zs_json *metadata = zs_document_listing(root);
-    struct zs_listed *list = zs_calloc(zs_json_size(metadata) + 1, sizeof *list);
-    struct zs_names names = {0};
-    enum zs_status status = list != NULL ? ZS_OK : zs_fail_memory(err);
-    for (const zs_json *m = zs_json_first(metadata); m != NULL && status == ZS_OK; m = zs_json_next(m)) {
-        if (!zs_path_is_within(zs_json_name(m), from))
+    zs_json *moved = zs_json_new_object();
+    bool ok = moved != NULL;
+    for (const zs_json *m = zs_json_first(zs_document_listing(document)); m != NULL && ok; m = zs_json_next(m)) {
+        const char *name = zs_json_name(m);
+        if (zs_path_is_within(name, to)) /* it was not there any more */
             continue;
-        status = zs_names_add(&names, zs_format("%s%s", to, zs_json_name(m) + strlen(from)), err);
-        if (status == ZS_OK)
-            list[names.count] = (struct zs_listed){.name = names.list[names.count - 1], .document = m};
+        char *path = zs_path_is_within(name, from) ? zs_format("%s%s", to, name + strlen(from)) : zs_strdup(name);
+        ok = path != NULL && zs_json_add(moved, path, zs_json_copy(m)) != NULL;
+        free(path);
     }
-    if (status == ZS_OK) {
-        bool is_changed = false;
-        list[0].name = from; /* goes */
-        status = zs_document_consolidate(root, list, names.count + 1, &is_changed, err);
+    if (ok)
+        ok = zs_json_set(zs_json_get_mutable(document, "consolidated_metadata"), "metadata", moved) != NULL;
+    else
+        zs_json_free(moved);
+    return ok ? ZS_OK : zs_fail_memory(err);
+}
+
+/* Renames a directory, while a group above it (NULL: there is none), and all above that, have no consolidated metadata:
+ * readers must not take moved chunks for absent ones. */
+static enum zs_status rename_below(struct zs_store *store, const char *group, const char *from, const char *to,
+                                   bool *is_moved, struct zs_error *err)
+{
+    zs_json *document = NULL, *own = NULL;
+    if (group == NULL) {
+        const enum zs_status status = zs_store_rename(store, from, to, err);
+        *is_moved = status == ZS_OK;
+        return status;
     }
-    zs_names_free(names.list);
-    free(list);
+    ZS_TRY(zs_document_load(store, group, &document, NULL, err));
+    const bool is_listed = zs_document_listing(document) != NULL;
+    char *above = zs_path_parent(group);
+    enum zs_status status = above != NULL || group[0] == '\0' ? ZS_OK : zs_fail_memory(err);
+    if (is_listed && status == ZS_OK)
+        status = (own = zs_document_own(document)) != NULL ? put_document(store, group, own, err) : zs_fail_memory(err);
+    if (status == ZS_OK)
+        status = rename_below(store, above, from, to, is_moved, err);
+    if (is_listed && *is_moved && status == ZS_OK)
+        status = list_moved(document, zs_path_below(group, from), zs_path_below(group, to), err);
+    if (is_listed && *is_moved && status == ZS_OK)
+        status = put_document(store, group, document, err);
+    else if (own != NULL && !*is_moved)
+        (void)put_document(store, group, document, NULL);
+    zs_json_free(document);
+    zs_json_free(own);
+    free(above);
     return status;
 }
 
-/* Renames a directory whose store is locked where there are locks. The groups above have no consolidated metadata
- * meanwhile: readers must not take moved chunks for absent ones. Only the root gets them again. */
+/* Renames a directory whose store is locked where there are locks. */
 static enum zs_status rename_stored(struct zs_store *store, const char *from, const char *to, struct zs_error *err)
 {
     char **names = NULL;
-    zs_json *document = NULL, *root = NULL;
-    struct zs_error ignored;
+    bool is_moved = false;
     enum zs_status status = zs_store_list(store, from, &names, err);
     const bool is_there = status == ZS_OK && names[0] != NULL;
     zs_names_free(names);
     if (!is_there && (status == ZS_OK || status == ZS_NOT_FOUND))
         return zs_fail(err, ZS_INVALID, "%s/%s: another writer removed or renamed it meanwhile", store->root, from);
+    char *parent = zs_path_parent(from);
     if (status == ZS_OK)
-        status = zs_document_load(store, from, &document, NULL, err); /* a damaged one stays */
-    zs_json_free(document);
-    if (status == ZS_OK)
-        status = unlist_above(store, from, &root, err);
-    if (status == ZS_OK)
-        status = zs_store_rename(store, from, to, err);
-    const bool is_moved = status == ZS_OK;
-    if (is_moved && root != NULL)
-        status = list_moved(root, from, to, err);
-    if (status == ZS_OK && root != NULL)
-        status = put_document(store, "", root, err);
-    else if (!is_moved && root != NULL)
-        (void)put_document(store, "", root, &ignored);
-    zs_json_free(root);
+        status = parent != NULL ? rename_below(store, parent, from, to, &is_moved, err) : zs_fail_memory(err);
+    free(parent);
     return status;
 }
 
