@@ -29,26 +29,17 @@ zs_json *zs_name_list(const char *const *names, int ndim)
     return list;
 }
 
-/* Adds {"name": ...} to a list of codecs; the result takes a "configuration". */
-static zs_json *add_codec(zs_json *codecs, const char *name)
+static void add_codec(zs_json *codecs, const char *name)
 {
-    zs_json *codec = zs_json_add_object(codecs, NULL);
-    zs_json_add_string(codec, "name", name);
-    return codec;
+    zs_json_add_string(zs_json_add_object(codecs, NULL), "name", name);
 }
 
 static void add_bytes_codec(zs_json *codecs, size_t swap_unit, bool is_big)
 {
-    zs_json *codec = add_codec(codecs, "bytes");
     if (swap_unit > 1)
-        zs_json_add_string(zs_json_add_object(codec, "configuration"), "endian", is_big ? "big" : "little");
-}
-
-static void add_reversed_order(zs_json *codecs, int ndim)
-{
-    zs_json *order = zs_json_add_array(zs_json_add_object(add_codec(codecs, "transpose"), "configuration"), "order");
-    for (int d = ndim; d-- > 0;)
-        zs_json_add_int64(order, NULL, d);
+        zs_json_add_string(zs_extension_add(codecs, NULL, "bytes"), "endian", is_big ? "big" : "little");
+    else
+        add_codec(codecs, "bytes");
 }
 
 /* Bytes of a block of blosc with zstd, which would take a quarter or less. At the quick levels zstd matches four bytes
@@ -97,13 +88,15 @@ static void add_chunk_codecs(zs_json *codecs, const struct zs_array_spec *spec)
 {
     const struct zs_encoding *e = &spec->encoding;
     const struct zs_dtype *dtype = &spec->dtype;
-    if (e->is_column_major && spec->ndim > 1)
-        add_reversed_order(codecs, spec->ndim);
+    if (e->is_column_major && spec->ndim > 1) {
+        zs_json *order = zs_json_add_array(zs_extension_add(codecs, NULL, "transpose"), "order");
+        for (int d = spec->ndim; d-- > 0;)
+            zs_json_add_int64(order, NULL, d);
+    }
     if (e->keepbits > 0) /* by its older name, which zarr-python reads too */
-        zs_json_add_int64(zs_json_add_object(add_codec(codecs, "numcodecs.bitround"), "configuration"), "keepbits",
-                          e->keepbits);
+        zs_json_add_int64(zs_extension_add(codecs, NULL, "numcodecs.bitround"), "keepbits", e->keepbits);
     if (e->is_text) /* with a configuration, as GDAL 3.13 and zarr-python write it */
-        zs_json_add_object(add_codec(codecs, "vlen-utf8"), "configuration");
+        zs_extension_add(codecs, NULL, "vlen-utf8");
     else
         add_bytes_codec(codecs, dtype->is_bfloat16 ? zs_dtype_stored_size(dtype) : dtype->swap_unit, e->is_big_endian);
     const struct zs_blosc_settings blosc =
@@ -113,16 +106,15 @@ static void add_chunk_codecs(zs_json *codecs, const struct zs_array_spec *spec)
     case ZS_COMPRESS_NONE:
         break;
     case ZS_COMPRESS_ZSTD:
-        configuration = zs_json_add_object(add_codec(codecs, "zstd"), "configuration");
+        configuration = zs_extension_add(codecs, NULL, "zstd");
         zs_json_add_int64(configuration, "level", e->level);
         zs_json_add_bool(configuration, "checksum", e->zstd_checksum);
         break;
     case ZS_COMPRESS_GZIP:
-        configuration = zs_json_add_object(add_codec(codecs, "gzip"), "configuration");
-        zs_json_add_int64(configuration, "level", e->level);
+        zs_json_add_int64(zs_extension_add(codecs, NULL, "gzip"), "level", e->level);
         break;
     case ZS_COMPRESS_BLOSC:
-        configuration = zs_json_add_object(add_codec(codecs, "blosc"), "configuration");
+        configuration = zs_extension_add(codecs, NULL, "blosc");
         zs_json_add_string(configuration, "cname", e->blosc_cname);
         zs_json_add_int64(configuration, "clevel", blosc.level);
         zs_json_add_string(configuration, "shuffle", blosc.shuffle);
@@ -154,7 +146,7 @@ zs_json *zs_array_document(const struct zs_array_spec *spec)
 
     zs_json *codecs = zs_json_add_array(doc, "codecs");
     if (spec->is_sharded) {
-        zs_json *sharding = zs_json_add_object(add_codec(codecs, "sharding_indexed"), "configuration");
+        zs_json *sharding = zs_extension_add(codecs, NULL, "sharding_indexed");
         zs_json_add(sharding, "chunk_shape", zs_shape_list(spec->chunk_shape, spec->ndim));
         add_chunk_codecs(zs_json_add_array(sharding, "codecs"), spec);
         zs_json *index_codecs = zs_json_add_array(sharding, "index_codecs");

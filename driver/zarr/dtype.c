@@ -309,6 +309,13 @@ const char *zs_extension_name(const zs_json *node, const zs_json **configuration
     return name;
 }
 
+zs_json *zs_extension_add(zs_json *parent, const char *member, const char *name)
+{
+    zs_json *extension = zs_json_add_object(parent, member);
+    zs_json_add_string(extension, "name", name);
+    return zs_json_add_object(extension, "configuration");
+}
+
 enum zs_status zs_members_check(const zs_json *object, const char *const *known, struct zs_error *err)
 {
     if (zs_json_typeof(object) != ZS_JSON_NULL && !zs_json_is_object(object))

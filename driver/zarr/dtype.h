@@ -129,6 +129,9 @@ long zs_base64_decode(const char *text, void *out, size_t capacity);
  * neither; *configuration, unless NULL, is NULL when there is none. */
 const char *zs_extension_name(const zs_json *node, const zs_json **configuration);
 
+/* Adds an extension as a member (NULL: to a list). Returns its empty configuration, NULL without memory. */
+zs_json *zs_extension_add(zs_json *parent, const char *member, const char *name);
+
 /* The specification's rule for members that a reader does not know: ZS_UNSUPPORTED, with the name of the first member
  * of `object` (NULL has none) that is not in the NULL-terminated list and does not say "must_understand": false.
  * ZS_INVALID where it is there and no object. */
