@@ -3,7 +3,6 @@
  * writers made such. */
 #include "zarr/node.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -237,60 +236,46 @@ zs_json *zs_chunk_grid_document(const uint64_t *chunk_shape, int ndim)
 
 /* ---- Keys ---- */
 
-/* Decimal digits of the largest uint64_t, and a separator. */
-#define INDEX_LENGTH 21
+/* Bytes of a key relative to its array: decimal digits of the largest uint64_t, and a separator. */
+#define KEY_SIZE(ndim) (3 + 21 * (size_t)(ndim))
+
+static void print_key(const struct zs_array_meta *meta, const uint64_t *index, char *p)
+{
+    const bool begins_with_number = meta->key_is_v2 || meta->key_is_draft;
+    if (!meta->key_is_v2)
+        *p++ = 'c';
+    if (meta->ndim == 0 && begins_with_number)
+        *p++ = '0';
+    for (int i = 0; i < meta->ndim; i++) {
+        if (i > 0 || !begins_with_number)
+            *p++ = meta->key_separator;
+        p += snprintf(p, 21, "%" PRIu64, index[i]);
+    }
+    *p = '\0';
+}
 
 char *zs_chunk_key(const struct zs_array_meta *meta, const char *array_path, const uint64_t *index)
 {
-    const char *above = meta->key_is_draft ? "data/root/" : "";
-    const size_t capacity = strlen(above) + strlen(array_path) + 4 + INDEX_LENGTH * (size_t)meta->ndim;
-    char *key = malloc(capacity);
+    const size_t n = strlen("data/root/") + strlen(array_path) + 2;
+    char *key = malloc(n + KEY_SIZE(meta->ndim));
     if (key == NULL)
         return NULL;
-    char *p = key + snprintf(key, capacity, "%s%s", above, array_path);
-    if (array_path[0] != '\0')
-        *p++ = '/';
-    if (!meta->key_is_v2)
-        *p++ = 'c';
-    if (meta->ndim == 0 && (meta->key_is_v2 || meta->key_is_draft))
-        *p++ = '0';
-    for (int i = 0; i < meta->ndim; i++) {
-        if (i > 0 || !(meta->key_is_v2 || meta->key_is_draft))
-            *p++ = meta->key_separator;
-        p += snprintf(p, capacity - (size_t)(p - key), "%" PRIu64, index[i]);
-    }
-    *p = '\0';
+    const int length = snprintf(key, n, "%s%s%s", meta->key_is_draft ? "data/root/" : "", array_path,
+                                array_path[0] != '\0' ? "/" : "");
+    print_key(meta, index, key + length);
     return key;
-}
-
-/* Reads the decimal number that `text` begins with, as it is written in a key: no sign, no zeros in front. Returns what
- * follows; NULL when there is none. */
-static const char *parse_index(const char *text, uint64_t *index)
-{
-    if (text[0] < '0' || text[0] > '9' || (text[0] == '0' && text[1] >= '0' && text[1] <= '9'))
-        return NULL;
-    char *end;
-    errno = 0;
-    const unsigned long long value = strtoull(text, &end, 10);
-    if (errno != 0)
-        return NULL;
-    *index = value;
-    return end;
 }
 
 bool zs_chunk_key_parse(const struct zs_array_meta *meta, const char *key, uint64_t *index)
 {
+    char spelt[KEY_SIZE(ZS_MAX_NDIM)];
     const char *p = key;
-    if (!meta->key_is_v2 && *p++ != 'c')
-        return false;
-    if (meta->ndim == 0)
-        return strcmp(p, meta->key_is_v2 ? "0" : "") == 0;
     for (int i = 0; i < meta->ndim; i++) {
-        if ((i > 0 || !meta->key_is_v2) && *p++ != meta->key_separator)
-            return false;
-        p = parse_index(p, &index[i]);
-        if (p == NULL)
-            return false;
+        char *end;
+        p += strcspn(p, "0123456789");
+        index[i] = strtoull(p, &end, 10); /* too large a number is not spelt like this */
+        p = end;
     }
-    return *p == '\0';
+    print_key(meta, index, spelt);
+    return strcmp(spelt, key) == 0;
 }

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -57,28 +58,13 @@ static enum zs_status parse_integer(const struct zs_dtype *dtype, const zs_json 
 /* "0x..." or "0b...": the bits of a value of `size` bytes as an unsigned integer. */
 static bool parse_bits(const char *text, size_t size, uint64_t *bits)
 {
-    if (text[0] != '0' || (text[1] != 'x' && text[1] != 'b'))
+    const int base = strncmp(text, "0x", 2) == 0 ? 16 : strncmp(text, "0b", 2) == 0 ? 2 : 0;
+    const char *const figures = base == 16 ? "0123456789abcdefABCDEF" : "01";
+    if (base == 0 || text[2] == '\0' || text[2 + strspn(text + 2, figures)] != '\0')
         return false;
-    const char *const figures = text[1] == 'x' ? "0123456789abcdefABCDEF" : "01";
-    const unsigned base = text[1] == 'x' ? 16 : 2;
-    const uint64_t limit = size == 8 ? UINT64_MAX : ((uint64_t)1 << (8 * size)) - 1;
-    text += 2;
-    uint64_t n = 0;
-    if (*text == '\0')
-        return false;
-    for (; *text != '\0'; text++) {
-        const char *figure = strchr(figures, *text);
-        if (figure == NULL)
-            return false;
-        size_t digit = (size_t)(figure - figures);
-        if (digit > 15)
-            digit -= 6; /* upper case */
-        if (n > (limit - digit) / base)
-            return false;
-        n = n * base + digit;
-    }
-    *bits = n;
-    return true;
+    errno = 0;
+    *bits = strtoull(text + 2, NULL, base);
+    return errno == 0 && (size == 8 || *bits >> (8 * size) == 0);
 }
 
 /* The bit pattern of NaN that the specification gives to "NaN", by width in bytes. */

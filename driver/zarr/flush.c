@@ -572,35 +572,28 @@ static bool needs_journal(const struct work *work)
     return count > 1 && !work->is_new;
 }
 
-/* Steps 3 to 6. */
-static enum zs_status commit(struct work *work, bool is_locked, bool *is_committed, struct zs_error *err)
-{
-    zs_json *journal = NULL;
-    enum zs_status status = needs_journal(work) ? put_journal(work->store, work->edits, &journal, err) : ZS_OK;
-    *is_committed = status == ZS_OK;
-    if (status == ZS_OK)
-        status = put_all(work, err);
-    if (status == ZS_OK)
-        status = remove_objects(work, err);
-    if (status == ZS_OK && journal != NULL)
-        status = remove_journal(work->store, zs_json_get(journal, "id"), is_locked, err);
-    zs_json_free(journal);
-    return status;
-}
-
-/* All steps. ZS_CONFLICT: another writer put a journal meanwhile. */
+/* All steps. ZS_CONFLICT, unless *is_committed: another writer put a journal meanwhile. */
 static enum zs_status flush_edits(struct zs_hierarchy *hierarchy, zs_json *edits, bool *is_committed,
                                   struct zs_error *err)
 {
     struct zs_lock *lock = NULL;
+    zs_json *journal = NULL;
     struct work work = {
         .store = hierarchy->store, .edits = edits, .hierarchy = hierarchy, .is_new = hierarchy->is_new};
     if (!work.is_new)
         ZS_TRY(zs_hierarchy_enter(hierarchy->store, &lock, err));
     enum zs_status status = build_all(&work, err);
+    if (status == ZS_OK && needs_journal(&work))
+        status = put_journal(work.store, edits, &journal, err);
+    *is_committed = status == ZS_OK;
     if (status == ZS_OK)
-        status = commit(&work, lock != NULL, is_committed, err);
+        status = put_all(&work, err);
+    if (status == ZS_OK)
+        status = remove_objects(&work, err);
+    if (status == ZS_OK && journal != NULL)
+        status = remove_journal(work.store, zs_json_get(journal, "id"), lock != NULL, err);
     zs_store_unlock(hierarchy->store, lock);
+    zs_json_free(journal);
     free_work(&work);
     return status;
 }
@@ -613,11 +606,10 @@ static enum zs_status flush(struct zs_hierarchy *hierarchy, struct zs_error *err
     zs_json *edits = make_edits(hierarchy);
     ZS_TRY_MEMORY(edits, err);
     enum zs_status status = zs_store_wait_commits(hierarchy->store, err); /* of chunks that documents refer to */
-    if (status == ZS_OK) {
+    if (status == ZS_OK)
         do
             status = flush_edits(hierarchy, edits, &is_committed, err);
         while (status == ZS_CONFLICT && !is_committed && zs_conflict_again(&tries));
-    }
     zs_json_free(edits);
     return status;
 }

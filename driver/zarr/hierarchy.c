@@ -335,24 +335,19 @@ static enum zs_status add_implicit_group(struct zs_hierarchy *hierarchy, const c
     return zs_fail_memory(err);
 }
 
-/* Adds the groups above a path that are not listed. */
-static enum zs_status add_groups_above(struct zs_hierarchy *hierarchy, const char *path, size_t *added,
-                                       struct zs_error *err)
+/* Adds the groups above a path that are not listed; the path is as before in the end. */
+static enum zs_status add_groups_above(struct zs_hierarchy *hierarchy, char *path, size_t *added, struct zs_error *err)
 {
     enum zs_status status = ZS_OK;
-    char *group = zs_path_parent(path);
-    while (group != NULL && status == ZS_OK && zs_hierarchy_entry_at(hierarchy, group) == NULL) {
-        status = ++*added <= ZS_HIERARCHY_MAX_NODES
-                     ? add_implicit_group(hierarchy, group, err)
-                     : zs_fail(err, ZS_INVALID, "%s/zarr.json: consolidated_metadata: expected at most %d groups that "
-                               "are not listed", hierarchy->store->root, ZS_HIERARCHY_MAX_NODES);
-        char *above = zs_path_parent(group);
-        free(group);
-        group = above;
+    for (char *slash = strchr(path, '/'); slash != NULL && status == ZS_OK; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (zs_hierarchy_entry_at(hierarchy, path) == NULL)
+            status = ++*added <= ZS_HIERARCHY_MAX_NODES
+                         ? add_implicit_group(hierarchy, path, err)
+                         : zs_fail(err, ZS_INVALID, "%s/zarr.json: consolidated_metadata: expected at most %d groups "
+                                   "that are not listed", hierarchy->store->root, ZS_HIERARCHY_MAX_NODES);
+        *slash = '/';
     }
-    if (group == NULL && status == ZS_OK) /* the root is there */
-        return zs_fail_memory(err);
-    free(group);
     return status;
 }
 

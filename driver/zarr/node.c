@@ -243,7 +243,7 @@ static enum zs_status check_format(const zs_json *document, struct zs_error *err
 /* The empty message that all readable nodes share: a message has a kilobyte. */
 static const struct zs_error no_error;
 
-static struct zs_node *new_node(const char *path, const char *key, enum zs_node_type type)
+static struct zs_node *new_node(const char *path, enum zs_node_type type)
 {
     struct zs_node *node = zs_calloc(1, sizeof *node);
     if (node == NULL)
@@ -251,7 +251,7 @@ static struct zs_node *new_node(const char *path, const char *key, enum zs_node_
     node->type = type;
     node->array_error = &no_error;
     node->path = zs_strdup(path);
-    node->key = zs_strdup(key);
+    node->key = zs_document_key(path);
     if (node->path == NULL || node->key == NULL) {
         zs_node_free(node);
         return NULL;
@@ -259,73 +259,54 @@ static struct zs_node *new_node(const char *path, const char *key, enum zs_node_
     return node;
 }
 
-/* Sets array_status and array_error. Fails with ZS_NO_MEMORY only. */
-static enum zs_status refuse(struct zs_node *node, enum zs_status status, const struct zs_error *reason,
-                             struct zs_error *err)
+/* Parses the metadata of an array; one that cannot be read keeps the reason. Fails with ZS_NO_MEMORY only. */
+static enum zs_status parse_array(struct zs_node *node, struct zs_error *err)
 {
-    struct zs_error *kept = zs_calloc(1, sizeof *kept);
+    struct zs_error reason = {0};
+    node->is_text = zs_text_type_of(zs_json_get(node->document, "data_type"), NULL) != ZS_TEXT_NONE;
+    const enum zs_status status = zs_array_meta_parse(node->document, ZS_META_ARRAY, &node->array, &reason);
+    if (status == ZS_OK)
+        return ZS_OK;
+    struct zs_error *kept = status != ZS_NO_MEMORY ? zs_calloc(1, sizeof *kept) : NULL;
     ZS_TRY_MEMORY(kept, err);
-    *kept = *reason;
+    (void)zs_fail_in(&reason, status, "%s", node->key);
+    *kept = reason;
     node->array_status = status;
     node->array_error = kept;
-    return ZS_OK;
-}
-
-static enum zs_status create(const char *path, const char *key, zs_json *document, bool owns_document,
-                             struct zs_node **out, struct zs_error *err)
-{
-    struct zs_node *node = NULL;
-    enum zs_status status = check_format(document, err);
-    const zs_json *type = zs_json_get(document, "node_type");
-    const bool is_array = zs_json_equals(type, "array");
-    if (status == ZS_OK && !is_array && !zs_json_equals(type, "group"))
-        status = zs_fail_found(err, ZS_INVALID, type, "node_type: expected \"array\" or \"group\"");
-    if (status == ZS_OK && (node = new_node(path, key, is_array ? ZS_NODE_ARRAY : ZS_NODE_GROUP)) == NULL)
-        status = zs_fail_memory(err);
-    if (status == ZS_OK && is_array) {
-        node->is_text = zs_text_type_of(zs_json_get(document, "data_type"), NULL) != ZS_TEXT_NONE;
-        struct zs_error reason = {0};
-        const enum zs_status parsed = zs_array_meta_parse(document, ZS_META_ARRAY, &node->array, &reason);
-        if (parsed == ZS_NO_MEMORY) { /* temporary, so the node does not keep it */
-            status = zs_fail_memory(err);
-        } else if (parsed != ZS_OK) {
-            (void)zs_fail_in(&reason, parsed, "%s", key);
-            status = refuse(node, parsed, &reason, err);
-        }
-    }
-    if (status != ZS_OK) {
-        zs_node_free(node); /* does not have the document yet */
-        if (owns_document)
-            zs_json_free(document);
-        return zs_fail_in(err, status, "%s", key);
-    }
-    const zs_json *attributes = zs_json_get(document, "attributes");
-    node->attributes = zs_json_is_object(attributes) ? attributes : NULL;
-    node->document = document;
-    node->owns_document = owns_document;
-    *out = node;
     return ZS_OK;
 }
 
 enum zs_status zs_node_create(const char *path, zs_json *document, bool owns_document, struct zs_node **out,
                               struct zs_error *err)
 {
-    char *key = zs_document_key(path);
-    if (key == NULL) {
+    const zs_json *type = zs_json_get(document, "node_type"), *attributes = zs_json_get(document, "attributes");
+    const bool is_array = zs_json_equals(type, "array");
+    struct zs_node *node = new_node(path, is_array ? ZS_NODE_ARRAY : ZS_NODE_GROUP);
+    if (node == NULL) {
         if (owns_document)
             zs_json_free(document);
         return zs_fail_memory(err);
     }
-    const enum zs_status status = create(path, key, document, owns_document, out, err);
-    free(key);
+    node->attributes = zs_json_is_object(attributes) ? attributes : NULL;
+    node->document = document;
+    node->owns_document = owns_document;
+    enum zs_status status = check_format(document, err);
+    if (status == ZS_OK && !is_array && !zs_json_equals(type, "group"))
+        status = zs_fail_found(err, ZS_INVALID, type, "node_type: expected \"array\" or \"group\"");
+    if (status == ZS_OK && is_array)
+        status = parse_array(node, err);
+    if (status == ZS_OK) {
+        *out = node;
+        return ZS_OK;
+    }
+    (void)zs_fail_in(err, status, "%s", node->key);
+    zs_node_free(node);
     return status;
 }
 
 enum zs_status zs_node_create_implicit(const char *path, struct zs_node **out, struct zs_error *err)
 {
-    char *key = zs_document_key(path);
-    struct zs_node *node = key != NULL ? new_node(path, key, ZS_NODE_GROUP) : NULL;
-    free(key);
+    struct zs_node *node = new_node(path, ZS_NODE_GROUP);
     ZS_TRY_MEMORY(node, err);
     node->is_implicit = true;
     *out = node;

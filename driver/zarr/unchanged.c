@@ -51,28 +51,13 @@ static bool say_same(const zs_json *a, const zs_json *b)
 }
 
 /* NaN is one value: zarr-python does not keep which of them it is. */
-static bool are_same_fills(const struct zs_array_meta *meta, const zs_json *a, const zs_json *b)
+static bool are_same_fills(const struct zs_dtype *dtype, const zs_json *a, const zs_json *b)
 {
     unsigned char x[ZS_MAX_ITEM_SIZE] = {0}, y[ZS_MAX_ITEM_SIZE] = {0};
-    bool is_null[2] = {false, false};
-    if (meta == NULL || zs_fill_value_parse(&meta->dtype, a, x, &is_null[0], NULL) != ZS_OK ||
-        zs_fill_value_parse(&meta->dtype, b, y, &is_null[1], NULL) != ZS_OK)
-        return say_same(a, b);
-    const enum zs_data_type type = meta->dtype.type;
-    const bool is_float = type == ZS_FLOAT16 || type == ZS_FLOAT32 || type == ZS_FLOAT64;
-    if (is_null[0] || is_null[1])
-        return is_null[0] && is_null[1];
-    return memcmp(x, y, sizeof x) == 0 || (is_float && isnan(zs_dtype_to_double(&meta->dtype, x)) &&
-                                           isnan(zs_dtype_to_double(&meta->dtype, y)));
-}
-
-/* Units have default factors, and microseconds several names. */
-static bool are_same_types(const zs_json *a, const zs_json *b)
-{
-    struct zs_dtype x, y;
-    return zs_dtype_parse(a, &x, NULL) == ZS_OK && zs_dtype_parse(b, &y, NULL) == ZS_OK && x.type == y.type &&
-           x.size == y.size && strcmp(x.name, y.name) == 0 && strcmp(x.unit, y.unit) == 0 &&
-           x.unit_scale == y.unit_scale;
+    if (zs_fill_value_parse(dtype, a, x, NULL, NULL) != ZS_OK || zs_fill_value_parse(dtype, b, y, NULL, NULL) != ZS_OK)
+        return false;
+    return memcmp(x, y, sizeof x) == 0 ||
+           (isnan(zs_dtype_to_double(dtype, x)) && isnan(zs_dtype_to_double(dtype, y)));
 }
 
 /* Whether a member has the meaning of an absent one. */
@@ -91,9 +76,7 @@ bool zs_is_same_member(const struct zs_array_meta *meta, const char *name, const
 {
     if (has_no_meaning(name, a) || has_no_meaning(name, b))
         return has_no_meaning(name, a) && has_no_meaning(name, b);
-    if (strcmp(name, "fill_value") == 0)
-        return are_same_fills(meta, a, b);
-    return (strcmp(name, "data_type") == 0 && are_same_types(a, b)) || say_same(a, b);
+    return say_same(a, b) || (meta != NULL && strcmp(name, "fill_value") == 0 && are_same_fills(&meta->dtype, a, b));
 }
 
 /* ---- The check ---- */
