@@ -91,28 +91,6 @@ size_t zs_dtype_stored_size(const struct zs_dtype *dtype)
     return dtype->is_bfloat16 ? sizeof(uint16_t) : dtype->size;
 }
 
-/* r<N>: N bits of no meaning. */
-static enum zs_status parse_raw(const char *name, struct zs_dtype *dtype, struct zs_error *err)
-{
-    char *end;
-    const unsigned long bits = strtoul(name + 1, &end, 10);
-    if (bits == 0 || bits % 8 != 0 || name[1] == '0')
-        return zs_fail(err, ZS_INVALID, "data_type: expected r<N> with N a multiple of 8, found \"%.40s\"", name);
-    if (bits > 8 * ZS_MAX_ITEM_SIZE)
-        return zs_fail(err, ZS_UNSUPPORTED, "data_type \"%.40s\": raw types of more than %d bits are not supported",
-                       name, 8 * ZS_MAX_ITEM_SIZE);
-    struct zs_dtype raw = zs_dtype_of(ZS_RAW);
-    raw.size = bits / 8;
-    (void)snprintf(raw.name, sizeof raw.name, "r%lu", bits);
-    *dtype = raw;
-    return ZS_OK;
-}
-
-static bool is_raw(const char *name)
-{
-    return name[0] == 'r' && name[1] != '\0' && strspn(name + 1, "0123456789") == strlen(name + 1);
-}
-
 /* {"unit": "ns", "scale_factor": 1}. Both may be missing; numpy calls a count without unit "generic". */
 static enum zs_status parse_time_unit(const zs_json *configuration, struct zs_dtype *dtype, struct zs_error *err)
 {
@@ -196,8 +174,6 @@ enum zs_status zs_dtype_parse(const zs_json *data_type, struct zs_dtype *dtype, 
     if (configuration != NULL && !zs_json_is_object(configuration))
         return zs_fail_found(err, ZS_INVALID, configuration,
                              "data_type \"%.100s\": expected an object as configuration", name);
-    if (is_raw(name))
-        return parse_raw(name, dtype, err);
     for (size_t i = 0; i < TYPE_COUNT; i++) {
         if (strcmp(types[i].name, name) != 0)
             continue;

@@ -143,26 +143,17 @@ static enum zs_status parse_complex(const struct zs_dtype *dtype, const zs_json 
     return ZS_OK;
 }
 
+/* Of r8: one byte, as a list or as base64. */
 static enum zs_status parse_raw(const struct zs_dtype *dtype, const zs_json *node, void *value, struct zs_error *err)
 {
-    unsigned char *out = value;
     const char *text;
-    bool ok;
-    if (zs_json_string(node, &text)) {
-        ok = zs_base64_decode(text, out, dtype->size) == (long)dtype->size;
-    } else {
-        ok = zs_json_is_array(node) && zs_json_size(node) == dtype->size;
-        for (const zs_json *c = ok ? zs_json_first(node) : NULL; c != NULL && ok; c = zs_json_next(c)) {
-            int64_t byte = -1;
-            ok = zs_json_int64(c, &byte) && byte >= 0 && byte <= 255;
-            *out++ = (unsigned char)byte;
-        }
-    }
-    if (ok)
+    int64_t byte = -1;
+    if (zs_json_string(node, &text) && zs_base64_decode(text, value, 1) == 1)
         return ZS_OK;
-    char expected[80];
-    (void)snprintf(expected, sizeof expected, "%zu bytes, as an array of integers or as base64", dtype->size);
-    return mismatch(dtype, node, expected, err);
+    if (zs_json_size(node) != 1 || !zs_json_int64(zs_json_first(node), &byte) || byte < 0 || byte > 255)
+        return mismatch(dtype, node, "a byte, as a list of an integer or as base64", err);
+    *(unsigned char *)value = (unsigned char)byte;
+    return ZS_OK;
 }
 
 enum zs_status zs_fill_value_parse(const struct zs_dtype *dtype, const zs_json *fill_value, void *value, bool *was_null,
@@ -252,11 +243,8 @@ zs_json *zs_fill_value_add(zs_json *parent, const char *name, const struct zs_dt
         return pair;
     }
     case ZS_RAW: {
-        zs_json *array = zs_json_add_array(parent, name);
-        for (size_t i = 0; i < dtype->size; i++)
-            if (zs_json_add_int64(array, NULL, bytes[i]) == NULL)
-                return NULL;
-        return array;
+        zs_json *list = zs_json_add_array(parent, name);
+        return zs_json_add_int64(list, NULL, bytes[0]) != NULL ? list : NULL;
     }
     case ZS_DATETIME64:
     case ZS_TIMEDELTA64:
