@@ -1,6 +1,7 @@
 /* Finds the nodes of a store, one by one or all at once: from consolidated metadata, or by walking through it. */
 #include "zarr/hierarchy.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,15 +9,6 @@
 #include "zarr/hierarchy_private.h"
 
 /* ---- The table ---- */
-
-void zs_hierarchy_entry_free(struct zs_hierarchy_entry *entry)
-{
-    zs_node_free(entry->node);
-    zs_json_free(entry->before);
-    free(entry->path);
-    free(entry->message);
-    *entry = (struct zs_hierarchy_entry){0};
-}
 
 static const char *path_of_entry(const void *entry)
 {
@@ -54,37 +46,34 @@ const struct zs_node *zs_hierarchy_known(const struct zs_hierarchy *hierarchy, c
     return entry != NULL ? entry->node : NULL;
 }
 
-const struct zs_hierarchy_entry *zs_hierarchy_insert(struct zs_hierarchy *hierarchy, struct zs_hierarchy_entry entry)
+/* Returns the entry of a path, made where there is none; NULL without memory. The lock is held. */
+static struct zs_hierarchy_entry *entry_of(struct zs_hierarchy *hierarchy, const char *path)
 {
     bool is_there;
-    const size_t i = position(hierarchy, entry.path, &is_there);
-    if (is_there) {
-        struct zs_hierarchy_entry older = hierarchy->entries[i];
-        if (older.node == NULL && entry.node != NULL) {
-            entry.change = older.change;
-            entry.before = older.before;
-            older.before = NULL;
-            hierarchy->entries[i] = entry;
-            entry = older;
-        }
-        zs_hierarchy_entry_free(&entry);
+    const size_t i = position(hierarchy, path, &is_there);
+    if (is_there)
         return &hierarchy->entries[i];
-    }
     struct zs_hierarchy_entry *grown = zs_grow(hierarchy->entries, hierarchy->count, &hierarchy->capacity,
                                                sizeof *grown);
-    if (grown == NULL)
+    char *own = zs_strdup(path);
+    if (grown != NULL)
+        hierarchy->entries = grown;
+    if (grown == NULL || own == NULL) {
+        free(own);
         return NULL;
-    hierarchy->entries = grown;
-    memmove(hierarchy->entries + i + 1, hierarchy->entries + i, (hierarchy->count - i) * sizeof *hierarchy->entries);
-    hierarchy->entries[i] = entry;
+    }
+    memmove(grown + i + 1, grown + i, (hierarchy->count - i) * sizeof *grown);
+    grown[i] = (struct zs_hierarchy_entry){.path = own, .status = ZS_NOT_FOUND};
     hierarchy->count++;
-    return &hierarchy->entries[i];
+    return &grown[i];
 }
 
 static enum zs_status find(struct zs_hierarchy *hierarchy, const char *path, const struct zs_node **node,
                            struct zs_error *err);
 
-bool zs_hierarchy_name_dimensions(struct zs_hierarchy *hierarchy, struct zs_node *node)
+/* Names the dimensions of an array that names none as its group or the one above does, before it gets into the table:
+ * nodes in it do not change. False without memory. */
+static bool name_dimensions(struct zs_hierarchy *hierarchy, struct zs_node *node)
 {
     bool ok = true;
     char *path = node != NULL && zs_node_lacks_names(node) ? zs_path_parent(node->path) : NULL;
@@ -143,6 +132,29 @@ static enum zs_status answer(const struct zs_hierarchy *hierarchy, const struct 
                                              : zs_fail(err, entry->status, "%s", entry->message);
     *node = entry->node;
     return ZS_OK;
+}
+
+enum zs_status zs_hierarchy_put(struct zs_hierarchy *hierarchy, const char *path, struct zs_node *node,
+                                enum zs_status status, const struct zs_error *reason, const struct zs_node **kept,
+                                struct zs_error *err)
+{
+    const bool needs_message = status != ZS_OK && status != ZS_NOT_FOUND;
+    char *message = needs_message ? zs_strdup(reason->message) : NULL;
+    const bool ok = name_dimensions(hierarchy, node) && (message != NULL || !needs_message);
+    (void)pthread_mutex_lock(&hierarchy->lock);
+    struct zs_hierarchy_entry *entry = ok ? entry_of(hierarchy, path) : NULL;
+    if (entry != NULL && entry->node == NULL && entry->message == NULL) {
+        entry->node = node;
+        entry->status = status;
+        entry->message = message;
+        node = NULL;
+        message = NULL;
+    }
+    status = entry != NULL ? answer(hierarchy, entry, kept, err) : zs_fail_memory(err);
+    (void)pthread_mutex_unlock(&hierarchy->lock);
+    zs_node_free(node);
+    free(message);
+    return status;
 }
 
 /* Reads a node from the store. The caller owns it. */
@@ -215,26 +227,12 @@ static enum zs_status find(struct zs_hierarchy *hierarchy, const char *path, con
                        hierarchy->store->root, path);
 
     struct zs_error reason = {0};
-    struct zs_hierarchy_entry entry = {0};
-    entry.status = ask(hierarchy, path, &entry.node, &reason);
-    if (entry.status != ZS_OK && !zs_is_no_node(entry.status))
-        return fail_look_up(hierarchy, entry.status, &reason, err);
-    entry.path = zs_strdup(path);
-    entry.message = entry.status != ZS_OK ? zs_strdup(reason.message) : NULL;
-    const struct zs_hierarchy_entry *kept = NULL;
-    const bool is_named = zs_hierarchy_name_dimensions(hierarchy, entry.node);
-    if (is_named && entry.path != NULL && (entry.node != NULL || entry.message != NULL)) {
-        (void)pthread_mutex_lock(&hierarchy->lock);
-        kept = zs_hierarchy_insert(hierarchy, entry); /* if another thread was first, its result stays */
-        if (kept != NULL)
-            status = answer(hierarchy, kept, node, err);
-        (void)pthread_mutex_unlock(&hierarchy->lock);
-    }
-    if (kept == NULL) {
-        zs_hierarchy_entry_free(&entry);
-        return fail_without_memory(hierarchy, err);
-    }
-    return status;
+    struct zs_node *found = NULL;
+    status = ask(hierarchy, path, &found, &reason);
+    if (status != ZS_OK && !zs_is_no_node(status))
+        return fail_look_up(hierarchy, status, &reason, err);
+    status = zs_hierarchy_put(hierarchy, path, found, status, &reason, node, err);
+    return status == ZS_NO_MEMORY ? fail_without_memory(hierarchy, err) : status;
 }
 
 enum zs_status zs_hierarchy_node(struct zs_hierarchy *hierarchy, const char *path, const struct zs_node **node,
@@ -264,9 +262,9 @@ enum zs_status zs_hierarchy_node_at(struct zs_hierarchy *hierarchy, const char *
 
 /* ---- Consolidated metadata ---- */
 
-static int compare_entries(const void *a, const void *b)
+static int compare_listed(const void *a, const void *b)
 {
-    return zs_path_compare(((const struct zs_hierarchy_entry *)a)->path, ((const struct zs_hierarchy_entry *)b)->path);
+    return zs_path_compare(zs_json_name(*(const zs_json *const *)a), zs_json_name(*(const zs_json *const *)b));
 }
 
 /* Keeps the first name that is left out; without memory none, and nothing else fails. */
@@ -297,58 +295,47 @@ static bool is_usable_key(struct zs_hierarchy *hierarchy, const char *key)
     return false;
 }
 
-/* Builds the entry of one listed document. */
-static enum zs_status make_entry(const struct zs_store *store, const char *path, const zs_json *document,
-                                 struct zs_hierarchy_entry *entry, struct zs_error *err)
-{
-    struct zs_error reason = {0};
-    *entry = (struct zs_hierarchy_entry){0};
-    /* The cast is safe: a node that does not own its document only reads it. */
-    entry->status = zs_node_create(path, (zs_json *)document, false, &entry->node, &reason);
-    if (entry->status != ZS_NO_MEMORY) {
-        if (entry->status != ZS_OK) {
-            (void)zs_fail_in(&reason, entry->status, "%s: consolidated metadata", store->root);
-            entry->message = zs_strdup(reason.message);
-        }
-        entry->path = zs_strdup(path);
-    }
-    if (entry->path == NULL || (entry->node == NULL && entry->message == NULL)) {
-        zs_hierarchy_entry_free(entry);
-        return zs_fail_memory(err);
-    }
-    return ZS_OK;
-}
-
 /* Puts a group without zarr.json into the table. */
 static enum zs_status add_implicit_group(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
 {
-    struct zs_hierarchy_entry entry = {.path = zs_strdup(path)};
-    const struct zs_hierarchy_entry *kept = NULL;
-    if (entry.path != NULL && zs_node_create_implicit(path, &entry.node, err) == ZS_OK) {
-        (void)pthread_mutex_lock(&hierarchy->lock);
-        kept = zs_hierarchy_insert(hierarchy, entry);
-        (void)pthread_mutex_unlock(&hierarchy->lock);
-    }
-    if (kept != NULL)
-        return ZS_OK;
-    zs_hierarchy_entry_free(&entry);
-    return zs_fail_memory(err);
+    struct zs_node *made;
+    const struct zs_node *kept;
+    ZS_TRY(zs_node_create_implicit(path, &made, err));
+    return zs_hierarchy_put(hierarchy, path, made, ZS_OK, NULL, &kept, err);
 }
 
-/* Adds the groups above a path that are not listed; the path is as before in the end. */
-static enum zs_status add_groups_above(struct zs_hierarchy *hierarchy, char *path, size_t *added, struct zs_error *err)
+/* Adds the group above a path, and those above it, where they are not listed. */
+static enum zs_status add_groups_above(struct zs_hierarchy *hierarchy, const char *path, size_t *added,
+                                       struct zs_error *err)
 {
-    enum zs_status status = ZS_OK;
-    for (char *slash = strchr(path, '/'); slash != NULL && status == ZS_OK; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        if (zs_hierarchy_entry_at(hierarchy, path) == NULL)
-            status = ++*added <= ZS_HIERARCHY_MAX_NODES
-                         ? add_implicit_group(hierarchy, path, err)
-                         : zs_fail(err, ZS_INVALID, "%s/zarr.json: consolidated_metadata: expected at most %d groups "
-                                   "that are not listed", hierarchy->store->root, ZS_HIERARCHY_MAX_NODES);
-        *slash = '/';
-    }
-    return status;
+    char group[ZS_HIERARCHY_MAX_PATH + 1];
+    const char *name = zs_path_name(path);
+    (void)snprintf(group, sizeof group, "%.*s", (int)(name - path) - (name > path), path);
+    if (zs_hierarchy_entry_at(hierarchy, group) != NULL) /* the root is there */
+        return ZS_OK;
+    ZS_TRY(add_groups_above(hierarchy, group, added, err));
+    return ++*added <= ZS_HIERARCHY_MAX_NODES
+               ? add_implicit_group(hierarchy, group, err)
+               : zs_fail(err, ZS_INVALID, "%s/zarr.json: consolidated_metadata: expected at most %d groups that are "
+                         "not listed", hierarchy->store->root, ZS_HIERARCHY_MAX_NODES);
+}
+
+/* Adds the node of a listed document. */
+static enum zs_status add_listed(struct zs_hierarchy *hierarchy, const zs_json *document, size_t *added,
+                                 struct zs_error *err)
+{
+    const char *path = zs_json_name(document);
+    struct zs_node *node = NULL;
+    const struct zs_node *kept;
+    struct zs_error reason = {0};
+    ZS_TRY(add_groups_above(hierarchy, path, added, err));
+    /* The cast is safe: a node that does not own its document only reads it. */
+    enum zs_status status = zs_node_create(path, (zs_json *)document, false, &node, &reason);
+    if (status != ZS_OK)
+        (void)zs_fail_in(&reason, status, "%s: consolidated metadata", hierarchy->store->root);
+    if (status != ZS_NO_MEMORY)
+        status = zs_hierarchy_put(hierarchy, path, node, status, &reason, &kept, err);
+    return status == ZS_NO_MEMORY ? zs_fail_memory(err) : ZS_OK;
 }
 
 /* Adds the nodes of the root's consolidated metadata, if any, to the table, whose only entry is the root. */
@@ -358,29 +345,18 @@ static enum zs_status consolidate(struct zs_hierarchy *hierarchy, struct zs_erro
     const zs_json *metadata = zs_document_listing(hierarchy->entries[0].node->document);
     if (!zs_json_equals(zs_json_get(consolidated, "kind"), "inline") || metadata == NULL)
         return ZS_OK;
-    const size_t members = zs_json_size(metadata);
-    struct zs_hierarchy_entry *found = zs_calloc(members, sizeof *found);
+    const zs_json **found = zs_calloc(zs_json_size(metadata), sizeof(zs_json *));
     ZS_TRY_MEMORY(found, err);
     enum zs_status status = ZS_OK;
-    size_t n = 0;
-    for (const zs_json *c = zs_json_first(metadata); c != NULL && status == ZS_OK; c = zs_json_next(c))
-        if (is_usable_key(hierarchy, zs_json_name(c)) &&
-            (status = make_entry(hierarchy->store, zs_json_name(c), c, &found[n], err)) == ZS_OK)
-            n++;
-
-    /* In order, each entry is appended at the end of the table, and the members of a group follow it. */
+    size_t n = 0, added = 0;
+    for (const zs_json *c = zs_json_first(metadata); c != NULL; c = zs_json_next(c))
+        if (is_usable_key(hierarchy, zs_json_name(c)))
+            found[n++] = c;
+    /* In order, each is appended at the end of the table, and the members of a group follow it. */
     if (n > 1)
-        qsort(found, n, sizeof *found, compare_entries);
-    size_t added = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (status == ZS_OK)
-            status = add_groups_above(hierarchy, found[i].path, &added, err);
-        if (status == ZS_OK && (!zs_hierarchy_name_dimensions(hierarchy, found[i].node) ||
-                                zs_hierarchy_insert(hierarchy, found[i]) == NULL))
-            status = zs_fail_memory(err);
-        if (status != ZS_OK)
-            zs_hierarchy_entry_free(&found[i]);
-    }
+        qsort(found, n, sizeof *found, compare_listed);
+    for (size_t i = 0; i < n && status == ZS_OK; i++)
+        status = add_listed(hierarchy, found[i], &added, err);
     free(found);
     hierarchy->is_consolidated = status == ZS_OK && n > 0;
     return status;
@@ -581,21 +557,19 @@ static enum zs_status create_root(struct zs_hierarchy *hierarchy, zs_json *docum
 static enum zs_status open_document(struct zs_store *store, zs_json *document, bool use_consolidated,
                                     struct zs_hierarchy **out, struct zs_error *err)
 {
-    struct zs_hierarchy_entry root = {.path = zs_strdup("")};
     struct zs_hierarchy *hierarchy = NULL;
+    struct zs_node *made;
+    const struct zs_node *root;
     enum zs_status status = zs_hierarchy_create(store, &hierarchy, err);
     if (status != ZS_OK) {
         zs_json_free(document);
-        free(root.path);
         return status;
     }
     hierarchy->is_consolidated = hierarchy->is_new = false;
-    status = create_root(hierarchy, document, &root.node, err);
-    if (status == ZS_OK && (root.path == NULL || zs_hierarchy_insert(hierarchy, root) == NULL))
-        status = zs_fail_memory(err);
-    if (status != ZS_OK)
-        zs_hierarchy_entry_free(&root);
-    else if (use_consolidated)
+    status = create_root(hierarchy, document, &made, err);
+    if (status == ZS_OK)
+        status = zs_hierarchy_put(hierarchy, "", made, ZS_OK, NULL, &root, err);
+    if (status == ZS_OK && use_consolidated)
         status = consolidate(hierarchy, err);
     if (status == ZS_OK)
         *out = hierarchy;
@@ -625,8 +599,13 @@ void zs_hierarchy_free(struct zs_hierarchy *hierarchy)
     if (hierarchy == NULL)
         return;
     /* The root, the first entry, owns the documents of consolidated nodes: free it last. */
-    while (hierarchy->count > 0)
-        zs_hierarchy_entry_free(&hierarchy->entries[--hierarchy->count]);
+    while (hierarchy->count > 0) {
+        struct zs_hierarchy_entry *entry = &hierarchy->entries[--hierarchy->count];
+        zs_node_free(entry->node);
+        zs_json_free(entry->before);
+        free(entry->path);
+        free(entry->message);
+    }
     for (struct zs_node *node = hierarchy->retired, *next; node != NULL; node = next) {
         next = node->next;
         zs_node_free(node);

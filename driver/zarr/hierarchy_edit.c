@@ -20,13 +20,15 @@ enum zs_status zs_hierarchy_check_path(const char *path, struct zs_error *err)
     return ZS_OK;
 }
 
-/* Removes the node, if any, from an entry; it is kept until the hierarchy is freed. */
+/* Removes what was found from an entry; a node is kept until the hierarchy is freed. */
 static void vacate(struct zs_hierarchy *hierarchy, struct zs_hierarchy_entry *entry)
 {
-    if (entry->node == NULL)
-        return;
-    entry->node->next = hierarchy->retired;
-    hierarchy->retired = entry->node;
+    if (entry->node != NULL) {
+        entry->node->next = hierarchy->retired;
+        hierarchy->retired = entry->node;
+    }
+    free(entry->message);
+    entry->message = NULL;
     entry->node = NULL;
     entry->status = ZS_NOT_FOUND;
 }
@@ -34,26 +36,19 @@ static void vacate(struct zs_hierarchy *hierarchy, struct zs_hierarchy_entry *en
 /* Puts a node, which it takes over, into the table, and retires the node at the same path. Notes no change. */
 static enum zs_status put_node(struct zs_hierarchy *hierarchy, struct zs_node *node, struct zs_error *err)
 {
-    struct zs_hierarchy_entry entry = {.path = zs_strdup(node->path), .node = node};
-    enum zs_status status = entry.path != NULL ? zs_hierarchy_check_path(entry.path, err) : zs_fail_memory(err);
+    const struct zs_node *kept;
     struct zs_hierarchy_entry *present = zs_hierarchy_entry_at(hierarchy, node->path);
-    if (status == ZS_OK && present != NULL)
+    const enum zs_status status = zs_hierarchy_check_path(node->path, err);
+    if (status != ZS_OK) {
+        zs_node_free(node);
+        return status;
+    }
+    if (present != NULL)
         vacate(hierarchy, present);
-    if (status == ZS_OK && (!zs_hierarchy_name_dimensions(hierarchy, node) ||
-                            zs_hierarchy_insert(hierarchy, entry) == NULL))
-        status = zs_fail_memory(err);
-    if (status != ZS_OK)
-        zs_hierarchy_entry_free(&entry);
-    return status;
+    return zs_hierarchy_put(hierarchy, node->path, node, ZS_OK, NULL, &kept, err);
 }
 
 /* ---- Pending changes ---- */
-
-static enum zs_change change_at(const struct zs_hierarchy *hierarchy, const char *path)
-{
-    const struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, path);
-    return entry != NULL ? entry->change : ZS_CHANGE_NONE;
-}
 
 bool zs_hierarchy_hides(const struct zs_hierarchy *hierarchy, const char *path, bool or_new)
 {
@@ -76,7 +71,8 @@ bool zs_hierarchy_is_changed(const struct zs_hierarchy *hierarchy)
 
 bool zs_hierarchy_is_unpublished(const struct zs_hierarchy *hierarchy, const struct zs_node *node)
 {
-    return change_at(hierarchy, node->path) == ZS_CHANGE_NEW;
+    const struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, node->path);
+    return entry != NULL && entry->change == ZS_CHANGE_NEW;
 }
 
 bool zs_hierarchy_takes_dots(const struct zs_hierarchy *hierarchy, const struct zs_node *node)
@@ -100,12 +96,10 @@ static enum zs_status note(struct zs_hierarchy *hierarchy, const char *path, str
     ZS_TRY(zs_hierarchy_check_path(path, err));
     struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, path);
     if (entry == NULL) {
-        struct zs_hierarchy_entry absent = {.path = zs_strdup(path), .status = ZS_NOT_FOUND};
-        if (absent.path == NULL || zs_hierarchy_insert(hierarchy, absent) == NULL) {
-            zs_hierarchy_entry_free(&absent);
-            return zs_fail_memory(err);
-        }
+        const struct zs_node *none;
+        (void)zs_hierarchy_put(hierarchy, path, NULL, ZS_NOT_FOUND, NULL, &none, err);
         entry = zs_hierarchy_entry_at(hierarchy, path);
+        ZS_TRY_MEMORY(entry, err);
     }
     hierarchy->edits++;
     if (entry->change == ZS_CHANGE_EDIT || entry->change == ZS_CHANGE_NEW)

@@ -47,18 +47,16 @@ struct zs_hierarchy {
     struct zs_node *retired; /* no longer in the table, but callers may hold pointers to them */
 };
 
-/* Inserts an entry and takes over its contents; the lock is held. An existing entry stays, unless it has no node.
- * Returns the entry of the path; NULL without memory, when the entry still belongs to the caller. */
-const struct zs_hierarchy_entry *zs_hierarchy_insert(struct zs_hierarchy *hierarchy, struct zs_hierarchy_entry entry);
-
-/* Names the dimensions of an array that names none as its group or the one above does, before it gets into the table:
- * nodes in it do not change. False without memory. */
-bool zs_hierarchy_name_dimensions(struct zs_hierarchy *hierarchy, struct zs_node *node);
+/* Puts what is at a path into the table: a node (taken over, also on failure), or NULL and the status of there being
+ * none, with its reason where it is not ZS_NOT_FOUND. A result that is there already stays. Names the dimensions of an
+ * array that names none as the groups above do. *kept is the node that is there, the return the status why there is
+ * none; or ZS_NO_MEMORY. Takes the lock. */
+enum zs_status zs_hierarchy_put(struct zs_hierarchy *hierarchy, const char *path, struct zs_node *node,
+                                enum zs_status status, const struct zs_error *reason, const struct zs_node **kept,
+                                struct zs_error *err);
 
 /* Checks that a path is clean (name.h) or the root's, and within the limits of listing. */
 enum zs_status zs_hierarchy_check_path(const char *path, struct zs_error *err);
-
-void zs_hierarchy_entry_free(struct zs_hierarchy_entry *entry);
 
 /* Returns the node at a clean path if the table has it, else NULL. Neither reads the store nor takes the lock. */
 const struct zs_node *zs_hierarchy_known(const struct zs_hierarchy *hierarchy, const char *path);

@@ -100,50 +100,42 @@ static enum zs_status check_members(const struct zs_hierarchy_entry *entry, cons
     return ZS_OK;
 }
 
-/* Finds the version of a document that is not remote, 0 where it has none: opening is cheaper than reading. */
-static enum zs_status read_version(struct zs_store *store, const char *key, uint64_t *found, struct zs_error *err)
-{
-    struct zs_object *object = NULL;
-    *found = 0;
-    if (store->is_remote)
-        return ZS_OK;
-    ZS_TRY(zs_object_open(store, key, &object, err));
-    *found = object->is_versioned ? object->version : 0;
-    zs_object_close(object);
-    return ZS_OK;
-}
-
 /* Checks that no other writer made a node at the path of a new one: the chunks there are not ours. A remote store is
  * not asked for each shard. */
 static enum zs_status check_new(const struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_error *err)
 {
-    uint64_t version;
-    struct zs_error ignored;
+    zs_json *document = NULL;
     ZS_TRY(zs_hierarchy_check_writable(hierarchy, err)); /* else its document will not be written */
-    if (hierarchy->is_new || hierarchy->store->is_remote)
+    if (!hierarchy->is_new && !hierarchy->store->is_remote)
+        ZS_TRY(zs_document_load(hierarchy->store, node->path, &document, NULL, err));
+    if (document == NULL)
         return ZS_OK;
-    const enum zs_status status = read_version(hierarchy->store, node->key, &version, &ignored);
-    if (status == ZS_OK)
-        return zs_fail(err, ZS_INVALID,
-                       "/%s: another writer made it meanwhile: it stays as it is, and no pixels are written",
-                       node->path);
-    return status == ZS_NOT_FOUND ? ZS_OK : zs_fail(err, status, "%s", ignored.message);
+    zs_json_free(document);
+    return zs_fail(err, ZS_INVALID,
+                   "/%s: another writer made it meanwhile: it stays as it is, and no pixels are written", node->path);
 }
 
-static enum zs_status check_stored(const struct zs_hierarchy *hierarchy, const struct zs_hierarchy_entry *entry,
+/* Checks the stored document, unless it is of the version that was last found unchanged: on a disk opening is cheaper
+ * than reading. */
+static enum zs_status check_stored(struct zs_store *store, const struct zs_hierarchy_entry *entry,
                                    const struct zs_node *node, uint64_t *version, struct zs_error *err)
 {
-    uint64_t found;
+    uint64_t found = 0;
     zs_json *document = NULL;
-    ZS_TRY(read_version(hierarchy->store, node->key, &found, err));
+    struct zs_object *object = NULL;
+    if (!store->is_remote) {
+        ZS_TRY(zs_object_open(store, node->key, &object, err));
+        found = object->is_versioned ? object->version : 0;
+        zs_object_close(object);
+    }
     if (found != 0 && found == *version)
         return ZS_OK;
-    zs_store_forget(hierarchy->store, node->key);
-    ZS_TRY(zs_document_get(hierarchy->store, node->key, &document, NULL, err));
+    zs_store_forget(store, node->key);
+    ZS_TRY(zs_document_get(store, node->key, &document, NULL, err));
     const enum zs_status status = check_members(entry, node, document, err);
     zs_json_free(document);
     *version = status == ZS_OK ? found : 0;
-    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s/%s", hierarchy->store->root, node->key);
+    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s/%s", store->root, node->key);
 }
 
 enum zs_status zs_hierarchy_check_array(const struct zs_hierarchy *hierarchy, const struct zs_node *node,
@@ -154,7 +146,7 @@ enum zs_status zs_hierarchy_check_array(const struct zs_hierarchy *hierarchy, co
         return check_new(hierarchy, node, err);
     if (entry != NULL && entry->change == ZS_CHANGE_REMOVED)
         return ZS_OK;
-    const enum zs_status status = check_stored(hierarchy, entry, node, version, err);
+    const enum zs_status status = check_stored(hierarchy->store, entry, node, version, err);
     return status != ZS_NOT_FOUND
         ? status
         : zs_fail(err, ZS_INVALID, "%s/%s: this array was removed after it was opened: no pixels are written",
