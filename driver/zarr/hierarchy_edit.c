@@ -261,17 +261,6 @@ enum zs_status zs_add_document(struct zs_hierarchy *hierarchy, const char *path,
     return ZS_OK;
 }
 
-/* Checks that a new node may be at a path: ZS_ARGUMENT where one is. */
-static enum zs_status check_free(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
-{
-    const struct zs_node *occupant;
-    ZS_TRY(zs_hierarchy_occupant(hierarchy, path, &occupant, err));
-    if (occupant == NULL)
-        return ZS_OK;
-    return zs_fail(err, ZS_ARGUMENT, "%s: there is %s /%s already", zs_hierarchy_store(hierarchy)->root,
-                   occupant->type == ZS_NODE_ARRAY ? "an array" : "a group", path);
-}
-
 enum zs_status zs_node_check_name(const char *name, struct zs_error *err)
 {
     if (zs_is_inside_name(name) && strncmp(name, ".z", 2) != 0) /* documents of Zarr v2 */
@@ -280,17 +269,30 @@ enum zs_status zs_node_check_name(const char *name, struct zs_error *err)
                    "with .z", name);
 }
 
+/* Returns the path of a node that is to be in a group, freed with free(). Fails where it may not be, or one is. */
+static enum zs_status new_path(struct zs_hierarchy *hierarchy, const char *parent, const char *name, char **out,
+                               struct zs_error *err)
+{
+    const struct zs_node *occupant = NULL;
+    ZS_TRY(zs_node_check_name(name, err));
+    ZS_TRY(zs_hierarchy_check_writable(hierarchy, err));
+    char *path = zs_path_join(parent, name);
+    enum zs_status status = path != NULL ? zs_hierarchy_occupant(hierarchy, path, &occupant, err) : zs_fail_memory(err);
+    if (occupant != NULL)
+        status = zs_fail(err, ZS_ARGUMENT, "%s: there is %s /%s already", hierarchy->store->root,
+                         occupant->type == ZS_NODE_ARRAY ? "an array" : "a group", path);
+    if (status == ZS_OK)
+        *out = path;
+    else
+        free(path);
+    return status;
+}
+
 enum zs_status zs_node_make(struct zs_hierarchy *hierarchy, const char *parent, const char *name, zs_json *document,
                             const struct zs_node **node, struct zs_error *err)
 {
     char *path = NULL;
-    enum zs_status status = zs_node_check_name(name, err);
-    if (status == ZS_OK)
-        status = zs_hierarchy_check_writable(hierarchy, err);
-    if (status == ZS_OK && (path = zs_path_join(parent, name)) == NULL)
-        status = zs_fail_memory(err);
-    if (status == ZS_OK)
-        status = check_free(hierarchy, path, err);
+    enum zs_status status = new_path(hierarchy, parent, name, &path, err);
     if (status == ZS_OK && !hierarchy->is_new) /* of a writer that was killed */
         status = zs_contents_remove_left(hierarchy->store, path, err);
     if (status == ZS_OK)
@@ -479,61 +481,40 @@ static enum zs_status rename_below(struct zs_store *store, const char *group, co
     return status;
 }
 
-/* Renames a directory whose store is locked where there are locks. */
-static enum zs_status rename_stored(struct zs_store *store, const char *from, const char *to, struct zs_error *err)
+/* Renames a directory in a group of a store that is locked where there are locks. */
+static enum zs_status rename_stored(struct zs_store *store, const char *parent, const char *from, const char *to,
+                                    struct zs_error *err)
 {
     char **names = NULL;
     bool is_moved = false;
-    enum zs_status status = zs_store_list(store, from, &names, err);
+    const enum zs_status status = zs_store_list(store, from, &names, err);
     const bool is_there = status == ZS_OK && names[0] != NULL;
     zs_names_free(names);
     if (!is_there && (status == ZS_OK || status == ZS_NOT_FOUND))
         return zs_fail(err, ZS_INVALID, "%s/%s: another writer removed or renamed it meanwhile", store->root, from);
-    char *parent = zs_path_parent(from);
-    if (status == ZS_OK)
-        status = parent != NULL ? rename_below(store, parent, from, to, &is_moved, err) : zs_fail_memory(err);
-    free(parent);
-    return status;
-}
-
-/* Returns the path of a node under a new name, after checking that it may have that name; freed with free(). */
-static enum zs_status new_path(struct zs_hierarchy *hierarchy, const char *path, const char *name, char **out,
-                               struct zs_error *err)
-{
-    const struct zs_store *store = zs_hierarchy_store(hierarchy);
-    *out = NULL;
-    ZS_TRY(zs_node_check_name(name, err));
-    if (path[0] == '\0')
-        return zs_fail(err, ZS_ARGUMENT, "the root of a store has no name in it");
-    ZS_TRY(zs_hierarchy_check_writable(hierarchy, err));
-    if (store->is_remote)
-        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: a store of objects has no directories that could be renamed",
-                       store->root, path);
-    char *parent = zs_path_parent(path);
-    char *to = parent != NULL ? zs_path_join(parent, name) : NULL;
-    free(parent);
-    const enum zs_status status = to != NULL ? check_free(hierarchy, to, err) : zs_fail_memory(err);
-    if (status == ZS_OK)
-        *out = to;
-    else
-        free(to);
-    return status;
+    return status == ZS_OK ? rename_below(store, parent, from, to, &is_moved, err) : status;
 }
 
 enum zs_status zs_node_rename(struct zs_hierarchy *hierarchy, const char *path, const char *name, struct zs_error *err)
 {
-    char *to;
+    char *to = NULL;
     struct zs_lock *lock = NULL;
-    struct zs_store *store = zs_hierarchy_store(hierarchy);
+    struct zs_store *store = hierarchy->store;
     ZS_TRY(zs_hierarchy_flush(hierarchy, err));
-    ZS_TRY(new_path(hierarchy, path, name, &to, err));
-    enum zs_status status = zs_hierarchy_enter(store, &lock, err);
-    if (status == ZS_OK) {
-        status = rename_stored(store, path, to, err);
+    if (path[0] == '\0')
+        return zs_fail(err, ZS_ARGUMENT, "the root of a store has no name in it");
+    if (store->is_remote)
+        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: a store of objects has no directories that could be renamed",
+                       store->root, path);
+    char *parent = zs_path_parent(path);
+    enum zs_status status = parent != NULL ? new_path(hierarchy, parent, name, &to, err) : zs_fail_memory(err);
+    if (status == ZS_OK && (status = zs_hierarchy_enter(store, &lock, err)) == ZS_OK) {
+        status = rename_stored(store, parent, path, to, err);
         zs_store_unlock(store, lock);
     }
     if (status == ZS_OK)
         status = zs_hierarchy_keep(hierarchy, move_nodes(hierarchy, path, to, err));
+    free(parent);
     free(to);
     return status;
 }
