@@ -42,8 +42,8 @@ static bool is_between(long unit, long low, long high)
     return unit >= low && unit <= high;
 }
 
-/* Copies the string whose first quote is text[*at], with U+FFFD for an escaped NUL and a surrogate without a pair, which
- * a C string of UTF-8 cannot hold; *at is then behind it. */
+/* Copies the string whose first quote is text[*at]; *at is then behind it. What a C string of UTF-8 cannot hold, an
+ * escaped NUL and a surrogate without a pair, is U+FFFD. */
 static enum zs_status scan_string(const char *text, size_t length, size_t *at, struct zs_buffer *out,
                                   struct zs_error *err)
 {
