@@ -185,8 +185,8 @@ bool zs_document_use_default_keys(zs_json *document)
     if (name == NULL || strcmp(name, "v2") != 0)
         return true;
     zs_json_remove(document, "chunk_key_encoding");
-    return zs_json_add_raw(document, "chunk_key_encoding",
-                           "{\"name\":\"default\",\"configuration\":{\"separator\":\"/\"}}") != NULL;
+    zs_json *configuration = zs_extension_add(document, "chunk_key_encoding", "default");
+    return zs_json_add_string(configuration, "separator", "/") != NULL;
 }
 
 zs_json *zs_document_attributes(zs_json *document)
@@ -237,36 +237,25 @@ bool zs_document_is_v2(struct zs_store *store)
     return is_there;
 }
 
-/* Parses a document. One that is no JSON object was cut, or a server answered with something else: this is damage
- * (never absence, nor another format). */
-static enum zs_status parse_object(const char *text, size_t size, zs_json **document, struct zs_error *err)
-{
-    if (size == 0)
-        return zs_fail(err, ZS_CORRUPT, "is empty, expected a JSON object");
-    zs_json *parsed;
-    const enum zs_status status = zs_json_parse(text, size, &parsed, err);
-    if (status != ZS_OK)
-        return status == ZS_INVALID ? ZS_CORRUPT : status;
-    if (!zs_json_is_object(parsed)) {
-        const enum zs_status no_object = zs_fail_found(err, ZS_CORRUPT, parsed, "expected a JSON object");
-        zs_json_free(parsed);
-        return no_object;
-    }
-    *document = parsed;
-    return ZS_OK;
-}
-
 enum zs_status zs_document_get(struct zs_store *store, const char *key, zs_json **document, char **etag,
                                struct zs_error *err)
 {
     struct zs_buffer text = {0};
+    zs_json *parsed = NULL;
     enum zs_status status = zs_store_get_tagged(store, key, ZS_JSON_MAX_BYTES, &text, etag, err);
     if (status == ZS_OK) {
-        status = parse_object((const char *)text.data, text.size, document, err);
-        if (status != ZS_OK)
-            status = zs_fail_in(err, status, "%s/%s", store->root, key);
+        status = text.size > 0 ? zs_json_parse((const char *)text.data, text.size, &parsed, err)
+                               : zs_fail(err, ZS_CORRUPT, "is empty, expected a JSON object");
+        if (status == ZS_OK && !zs_json_is_object(parsed))
+            status = zs_fail_found(err, ZS_INVALID, parsed, "expected a JSON object");
+        if (status != ZS_OK) /* it was cut, or a server answered with something else: damage, and no absence */
+            status = zs_fail_in(err, status == ZS_INVALID ? ZS_CORRUPT : status, "%s/%s", store->root, key);
     }
     zs_buffer_free(&text);
+    if (status == ZS_OK)
+        *document = parsed;
+    else
+        zs_json_free(parsed);
     return status;
 }
 

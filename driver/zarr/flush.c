@@ -255,7 +255,9 @@ static enum zs_status update_listing(const struct work *work, struct item *group
 static enum zs_status build(struct work *work, struct item *item, struct zs_error *err)
 {
     bool is_changed = false;
-    const struct zs_node *was = work->hierarchy != NULL ? zs_hierarchy_known(work->hierarchy, item->path) : NULL;
+    const struct zs_hierarchy_entry *entry =
+        work->hierarchy != NULL ? zs_hierarchy_entry_at(work->hierarchy, item->path) : NULL;
+    const struct zs_node *was = entry != NULL ? entry->node : NULL;
     free(item->text);
     item->text = NULL;
     ZS_TRY(load(work, item, err));
@@ -598,19 +600,16 @@ static enum zs_status flush_edits(struct zs_hierarchy *hierarchy, zs_json *edits
     return status;
 }
 
-/* Makes the list of pending changes, and writes it. */
-static enum zs_status flush(struct zs_hierarchy *hierarchy, struct zs_error *err)
+/* Writes a list of pending changes. */
+static enum zs_status flush(struct zs_hierarchy *hierarchy, zs_json *edits, struct zs_error *err)
 {
     int tries = 0;
     bool is_committed = false;
-    zs_json *edits = make_edits(hierarchy);
-    ZS_TRY_MEMORY(edits, err);
-    enum zs_status status = zs_store_wait_commits(hierarchy->store, err); /* of chunks that documents refer to */
-    if (status == ZS_OK)
-        do
-            status = flush_edits(hierarchy, edits, &is_committed, err);
-        while (status == ZS_CONFLICT && !is_committed && zs_conflict_again(&tries));
-    zs_json_free(edits);
+    ZS_TRY(zs_store_wait_commits(hierarchy->store, err)); /* of chunks that documents refer to */
+    enum zs_status status;
+    do
+        status = flush_edits(hierarchy, edits, &is_committed, err);
+    while (status == ZS_CONFLICT && !is_committed && zs_conflict_again(&tries));
     return status;
 }
 
@@ -618,15 +617,16 @@ enum zs_status zs_hierarchy_flush(struct zs_hierarchy *hierarchy, struct zs_erro
 {
     if (hierarchy->is_deferred)
         return ZS_OK;
-    if (zs_hierarchy_is_changed(hierarchy)) {
-        struct zs_error reason = {0};
-        ZS_TRY(zs_hierarchy_check_writable(hierarchy, err));
-        const enum zs_status status = flush(hierarchy, &reason);
-        if (status != ZS_OK) {
-            zs_hierarchy_end(hierarchy, status, &reason);
-            return zs_fail(err, status, "%s", reason.message);
-        }
+    zs_json *edits = make_edits(hierarchy);
+    ZS_TRY_MEMORY(edits, err);
+    const bool is_changed = zs_json_size(edits) > 0;
+    enum zs_status status = is_changed ? zs_hierarchy_check_writable(hierarchy, err) : ZS_OK;
+    if (is_changed && status == ZS_OK && (status = flush(hierarchy, edits, &hierarchy->end_reason)) != ZS_OK) {
+        hierarchy->ended = status;
+        (void)zs_fail(err, status, "%s", hierarchy->end_reason.message);
     }
+    zs_json_free(edits);
+    ZS_TRY(status);
     for (size_t i = 0; i < hierarchy->count; i++) {
         hierarchy->entries[i].change = ZS_CHANGE_NONE;
         zs_json_free(hierarchy->entries[i].before);

@@ -40,12 +40,6 @@ struct zs_hierarchy_entry *zs_hierarchy_entry_at(const struct zs_hierarchy *hier
     return is_there ? &hierarchy->entries[i] : NULL;
 }
 
-const struct zs_node *zs_hierarchy_known(const struct zs_hierarchy *hierarchy, const char *path)
-{
-    const struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, path);
-    return entry != NULL ? entry->node : NULL;
-}
-
 /* Returns the entry of a path, made where there is none; NULL without memory. The lock is held. */
 static struct zs_hierarchy_entry *entry_of(struct zs_hierarchy *hierarchy, const char *path)
 {
@@ -191,10 +185,7 @@ static enum zs_status fail_without_memory(struct zs_hierarchy *hierarchy, struct
 
 size_t zs_hierarchy_failures(struct zs_hierarchy *hierarchy)
 {
-    (void)pthread_mutex_lock(&hierarchy->lock);
-    const size_t failures = hierarchy->failures;
-    (void)pthread_mutex_unlock(&hierarchy->lock);
-    return failures;
+    return hierarchy->failures;
 }
 
 enum zs_status zs_hierarchy_check_since(struct zs_hierarchy *hierarchy, size_t failures, struct zs_error *err)
@@ -469,15 +460,12 @@ enum zs_status zs_hierarchy_list(struct zs_hierarchy *hierarchy, const struct zs
 {
     struct walk w = {.hierarchy = hierarchy};
     struct zs_error reason = {0};
-    (void)pthread_mutex_lock(&hierarchy->lock);
     const bool is_complete = hierarchy->is_consolidated || hierarchy->is_walked;
-    (void)pthread_mutex_unlock(&hierarchy->lock);
     const enum zs_status status = is_complete ? ZS_OK : walk_store(&w, &reason);
     if (status != ZS_OK && (status != ZS_UNSUPPORTED || w.directories > 0)) /* else the store cannot be listed */
         return fail_look_up(hierarchy, status, &reason, err);
-    (void)pthread_mutex_lock(&hierarchy->lock);
-    hierarchy->is_walked = hierarchy->is_walked || status == ZS_OK;
-    (void)pthread_mutex_unlock(&hierarchy->lock);
+    if (status == ZS_OK)
+        hierarchy->is_walked = true;
     return zs_hierarchy_list_known(hierarchy, nodes, count, err);
 }
 
@@ -548,9 +536,9 @@ static enum zs_status create_root(struct zs_hierarchy *hierarchy, zs_json *docum
         const enum zs_status status = zs_node_create("", document, true, root, err);
         return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s", store->root);
     }
-    const enum zs_status status = zs_draft_open(store, document, err);
     zs_json_free(document);
-    return status == ZS_OK ? zs_draft_get_node(store, "", root, err) : status;
+    store->read_only = "is a store of the 2022 draft of Zarr v3, which is only read";
+    return zs_draft_get_node(store, "", root, err);
 }
 
 /* Takes over the document, also on failure. */

@@ -123,7 +123,6 @@ enum zs_status zs_hierarchy_keep(struct zs_hierarchy *hierarchy, enum zs_status 
 
 /* Returns whether the store is being created: it holds only the nodes that were added through this hierarchy. */
 bool zs_hierarchy_is_new(const struct zs_hierarchy *hierarchy);
-bool zs_hierarchy_is_changed(const struct zs_hierarchy *hierarchy);
 
 /* While flushes are deferred, zs_hierarchy_flush() succeeds and leaves the changes pending: several steps appear at
  * once. */
@@ -169,9 +168,6 @@ enum zs_status zs_add_document(struct zs_hierarchy *hierarchy, const char *path,
  * there. */
 enum zs_status zs_node_make(struct zs_hierarchy *hierarchy, const char *parent, const char *name, zs_json *document,
                             const struct zs_node **node, struct zs_error *err);
-/* The same for a group. */
-enum zs_status zs_group_make(struct zs_hierarchy *hierarchy, const char *parent, const char *name,
-                             const struct zs_node **node, struct zs_error *err);
 
 /* Whether a new node may have this name; else ZS_ARGUMENT. */
 enum zs_status zs_node_check_name(const char *name, struct zs_error *err);

@@ -61,14 +61,6 @@ bool zs_hierarchy_hides(const struct zs_hierarchy *hierarchy, const char *path, 
     return hides;
 }
 
-bool zs_hierarchy_is_changed(const struct zs_hierarchy *hierarchy)
-{
-    bool is_changed = false;
-    for (size_t i = 0; i < hierarchy->count && !is_changed; i++)
-        is_changed = hierarchy->entries[i].change != ZS_CHANGE_NONE;
-    return is_changed;
-}
-
 bool zs_hierarchy_is_unpublished(const struct zs_hierarchy *hierarchy, const struct zs_node *node)
 {
     const struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, node->path);
@@ -117,22 +109,14 @@ size_t zs_hierarchy_edits(const struct zs_hierarchy *hierarchy)
     return hierarchy->edits;
 }
 
-void zs_hierarchy_end(struct zs_hierarchy *hierarchy, enum zs_status status, const struct zs_error *reason)
-{
-    if (hierarchy->ended != ZS_OK)
-        return;
-    hierarchy->ended = status;
-    hierarchy->end_reason = *reason;
-}
-
 void zs_hierarchy_abandon(struct zs_hierarchy *hierarchy, size_t edits)
 {
-    if (hierarchy->edits == edits)
+    if (hierarchy->edits == edits || hierarchy->ended != ZS_OK)
         return;
-    struct zs_error err;
-    zs_error_set(&err, "%s: an edit of several documents failed: what is pending since it began, and what is changed "
-                 "now, is not written; open the store again", hierarchy->store->root);
-    zs_hierarchy_end(hierarchy, ZS_INVALID, &err);
+    zs_error_set(&hierarchy->end_reason,
+                 "%s: an edit of several documents failed: what is pending since it began, and what is changed now, is "
+                 "not written; open the store again", hierarchy->store->root);
+    hierarchy->ended = ZS_INVALID;
 }
 
 enum zs_status zs_hierarchy_keep(struct zs_hierarchy *hierarchy, enum zs_status status)
@@ -182,24 +166,24 @@ enum zs_status zs_hierarchy_add(struct zs_hierarchy *hierarchy, struct zs_node *
 enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *hierarchy, const char *path, const struct zs_node **node,
                                      struct zs_error *err)
 {
-    size_t first, end;
     zs_json *document = NULL;
     struct zs_node *stored = NULL;
     *node = NULL;
     ZS_TRY(zs_hierarchy_check_path(path, err));
     if (zs_hierarchy_hides(hierarchy, path, false) && !hierarchy->is_new)
         ZS_TRY(zs_hierarchy_flush(hierarchy, err));
-    const struct zs_node *known = zs_hierarchy_known(hierarchy, path);
-    if ((known == NULL || known->is_implicit) && !hierarchy->is_new && !zs_hierarchy_hides(hierarchy, path, true)) {
+    const struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, path);
+    const bool is_known = entry != NULL && entry->node != NULL && !entry->node->is_implicit;
+    if (!is_known && !hierarchy->is_new && !zs_hierarchy_hides(hierarchy, path, true)) {
         ZS_TRY(zs_document_load(hierarchy->store, path, &document, NULL, err));
         if (document != NULL) {
             ZS_TRY(zs_node_create(path, document, true, &stored, err));
             ZS_TRY(put_node(hierarchy, stored, err));
         }
     }
-    zs_hierarchy_within(hierarchy, path, &first, &end);
-    if (first < end && strcmp(hierarchy->entries[first].path, path) == 0 && zs_hierarchy_is_listed(hierarchy, first))
-        *node = hierarchy->entries[first].node;
+    entry = zs_hierarchy_entry_at(hierarchy, path);
+    if (entry != NULL && zs_hierarchy_is_listed(hierarchy, (size_t)(entry - hierarchy->entries)))
+        *node = entry->node;
     return ZS_OK;
 }
 
@@ -301,12 +285,6 @@ enum zs_status zs_node_make(struct zs_hierarchy *hierarchy, const char *parent, 
         zs_json_free(document);
     free(path);
     return status;
-}
-
-enum zs_status zs_group_make(struct zs_hierarchy *hierarchy, const char *parent, const char *name,
-                             const struct zs_node **node, struct zs_error *err)
-{
-    return zs_node_make(hierarchy, parent, name, zs_group_document(), node, err);
 }
 
 /* A document with another shape, other names and another fill value; NULL without memory. */

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "zarr/hierarchy.h"
 #include "zarr/name.h"
@@ -34,15 +35,15 @@ struct zs_hierarchy {
     struct zs_hierarchy_entry *entries; /* sorted by zs_path_compare: hostile names cannot slow it down, unlike a
                                            hash table */
     size_t count, capacity;
-    bool is_walked;         /* the table has all nodes of the store */
-    size_t failures;        /* look-ups that failed */
+    atomic_bool is_walked;  /* the table has all nodes of the store */
+    atomic_size_t failures; /* look-ups that failed */
     enum zs_status failure; /* ... the last one's status */
     struct zs_error reason; /* ... and message */
 
     /* Used by one thread at a time, like all functions that change documents. */
     bool is_deferred;         /* see zs_hierarchy_defer() */
     size_t edits;             /* changes so far */
-    enum zs_status ended;     /* not ZS_OK: why nothing is changed or flushed any more */
+    enum zs_status ended;     /* not ZS_OK: all that changes or flushes fails with this from now on */
     struct zs_error end_reason;
     struct zs_node *retired; /* no longer in the table, but callers may hold pointers to them */
 };
@@ -58,10 +59,7 @@ enum zs_status zs_hierarchy_put(struct zs_hierarchy *hierarchy, const char *path
 /* Checks that a path is clean (name.h) or the root's, and within the limits of listing. */
 enum zs_status zs_hierarchy_check_path(const char *path, struct zs_error *err);
 
-/* Returns the node at a clean path if the table has it, else NULL. Neither reads the store nor takes the lock. */
-const struct zs_node *zs_hierarchy_known(const struct zs_hierarchy *hierarchy, const char *path);
-
-/* Returns the entry of a clean path; NULL when the table has none. */
+/* Returns the entry of a clean path; NULL when the table has none. Neither reads the store nor takes the lock. */
 struct zs_hierarchy_entry *zs_hierarchy_entry_at(const struct zs_hierarchy *hierarchy, const char *path);
 /* Finds the entries at and below a clean path: from *first to before *end. */
 void zs_hierarchy_within(const struct zs_hierarchy *hierarchy, const char *path, size_t *first, size_t *end);
@@ -75,8 +73,6 @@ bool zs_hierarchy_is_listed(const struct zs_hierarchy *hierarchy, size_t i);
 /* Whether the removal of the node at a path, or of one above it, is pending: the store still has it. With `or_new` also
  * whether one there is new: its path was cleared. */
 bool zs_hierarchy_hides(const struct zs_hierarchy *hierarchy, const char *path, bool or_new);
-/* Ends the hierarchy: all that changes or flushes it fails with this from now on. */
-void zs_hierarchy_end(struct zs_hierarchy *hierarchy, enum zs_status status, const struct zs_error *reason);
 
 /* ---- Writing them (flush.c) ---- */
 
@@ -88,9 +84,6 @@ enum zs_status zs_hierarchy_enter(struct zs_store *store, struct zs_lock **lock,
 
 /* Whether a zarr.json is the entry point of a store of the draft. */
 bool zs_draft_is_entry(const zs_json *document);
-/* Makes the store one that is only read. ZS_UNSUPPORTED for metadata that are not JSON and for extensions that must be
- * understood. */
-enum zs_status zs_draft_open(struct zs_store *store, const zs_json *entry, struct zs_error *err);
 /* Reads a node. ZS_NOT_FOUND; else a node that cannot be translated fails with the reason. */
 enum zs_status zs_draft_get_node(struct zs_store *store, const char *path, struct zs_node **node,
                                  struct zs_error *err);
