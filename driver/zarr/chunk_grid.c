@@ -198,15 +198,6 @@ static enum zs_status parse_configuration(const struct grid *grid, const zs_json
     return ZS_OK;
 }
 
-/* Other kinds of "rectilinear" keep the lengths outside the document. */
-static enum zs_status check_kind(const zs_json *configuration, struct zs_error *err)
-{
-    const zs_json *kind = zs_json_get(configuration, "kind");
-    return zs_json_equals(kind, "inline")
-               ? ZS_OK
-               : zs_fail_found(err, kind != NULL ? ZS_UNSUPPORTED : ZS_INVALID, kind, "kind: expected \"inline\"");
-}
-
 enum zs_status zs_chunk_grid_parse(const char *name, const zs_json *configuration, struct zs_array_meta *meta,
                                    struct zs_error *err)
 {
@@ -215,7 +206,10 @@ enum zs_status zs_chunk_grid_parse(const char *name, const zs_json *configuratio
         i++;
     if (i == sizeof grids / sizeof grids[0])
         return zs_fail(err, ZS_UNSUPPORTED, "chunk_grid \"%.100s\" is not supported", name);
-    enum zs_status status = grids[i].has_runs ? check_kind(configuration, err) : ZS_OK;
+    enum zs_status status = ZS_OK;
+    const zs_json *kind = zs_json_get(configuration, "kind");
+    if (grids[i].has_runs && !zs_json_equals(kind, "inline")) /* other kinds keep the lengths elsewhere */
+        status = zs_fail_found(err, kind != NULL ? ZS_UNSUPPORTED : ZS_INVALID, kind, "kind: expected \"inline\"");
     if (status == ZS_OK)
         status = parse_configuration(&grids[i], configuration, meta, err);
     if (status == ZS_OK)

@@ -93,26 +93,6 @@ static enum zs_status list_names(const struct zs_hierarchy *hierarchy, const cha
                                : zs_store_list(hierarchy->store, path, names, err);
 }
 
-/* Returns whether a path without zarr.json is a group, since old writers left out the documents of groups: it holds
- * directories, and these are not the chunks of an array above it. */
-static bool is_implicit_group(struct zs_hierarchy *hierarchy, const char *path)
-{
-    char **names;
-    if (hierarchy->store->is_remote || list_names(hierarchy, path, &names, NULL) != ZS_OK)
-        return false;
-    bool has_directory = false;
-    for (char **name = names; *name != NULL && !has_directory; name++)
-        has_directory = zs_prefix_length(*name) > 0;
-    zs_names_free(names);
-    char *parent = has_directory ? zs_path_parent(path) : NULL;
-    const struct zs_node *above = NULL;
-    const bool is_group =
-        parent != NULL && find(hierarchy, parent, &above, NULL) == ZS_OK &&
-            above->type == ZS_NODE_GROUP;
-    free(parent);
-    return is_group;
-}
-
 static enum zs_status fail_absent(const struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
 {
     return zs_fail(err, ZS_NOT_FOUND, "%s: there is no array or group \"%s\"", hierarchy->store->root, path);
@@ -151,16 +131,28 @@ enum zs_status zs_hierarchy_put(struct zs_hierarchy *hierarchy, const char *path
     return status;
 }
 
-/* Reads a node from the store. The caller owns it. */
+/* Reads a node from the store. The caller owns it. A path without zarr.json is a group, since old writers left out the
+ * documents of groups, where it holds directories, and these are not the chunks of an array above it. */
 static enum zs_status ask(struct zs_hierarchy *hierarchy, const char *path, struct zs_node **node, struct zs_error *err)
 {
-    const enum zs_status status = hierarchy->is_draft ? zs_draft_get_node(hierarchy->store, path, node, err)
-                                                      : zs_document_get_node(hierarchy->store, path, node, err);
+    char **names = NULL;
+    enum zs_status status = hierarchy->is_draft ? zs_draft_get_node(hierarchy->store, path, node, err)
+                                                : zs_document_get_node(hierarchy->store, path, node, err);
     if (status != ZS_NOT_FOUND)
         return status;
-    if (is_implicit_group(hierarchy, path))
-        return zs_node_create_implicit(path, node, err);
-    return fail_absent(hierarchy, path, err);
+    if (!hierarchy->store->is_remote)
+        status = list_names(hierarchy, path, &names, err);
+    if (status != ZS_OK) /* ZS_UNSUPPORTED: it is no directory */
+        return status == ZS_NOT_FOUND || status == ZS_UNSUPPORTED ? fail_absent(hierarchy, path, err) : status;
+    bool is_group = false;
+    for (char **name = names; *name != NULL && !is_group; name++)
+        is_group = zs_prefix_length(*name) > 0;
+    zs_names_free(names);
+    char *parent = is_group ? zs_path_parent(path) : NULL;
+    const struct zs_node *above = NULL;
+    is_group = parent != NULL && find(hierarchy, parent, &above, NULL) == ZS_OK && above->type == ZS_NODE_GROUP;
+    free(parent);
+    return is_group ? zs_node_create_implicit(path, node, err) : fail_absent(hierarchy, path, err);
 }
 
 /* Counts a look-up or a listing that failed, and fails with its reason. */
