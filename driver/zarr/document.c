@@ -330,17 +330,10 @@ static bool is_scalar(const zs_json *document)
     return zs_json_is_array(shape) && zs_json_size(shape) == 0;
 }
 
-/* Length of the path of the group that holds `path`. */
-static size_t parent_length(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? (size_t)(slash - path) : 0;
-}
-
 static int by_group(const void *a, const void *b)
 {
     const struct zs_listed *x = a, *y = b;
-    const size_t m = parent_length(x->name), n = parent_length(y->name);
+    const size_t m = (size_t)(zs_path_name(x->name) - x->name), n = (size_t)(zs_path_name(y->name) - y->name);
     const int parents = strncmp(x->name, y->name, m < n ? m : n);
     if (parents != 0 || m != n)
         return parents != 0 ? parents : m < n ? -1 : 1;

@@ -411,8 +411,6 @@ static enum zs_status remove_former(const struct work *work, const struct item *
     struct zs_array_meta *was = NULL, *is = NULL;
     struct zs_names keys = {0};
     enum zs_status status = ZS_OK;
-    if (zs_json_get(zs_json_get(item->edit, "after"), "chunk_key_encoding") == NULL)
-        return ZS_OK;
     const bool has_others = zs_array_meta_parse(before, ZS_META_ARRAY, &was, NULL) == ZS_OK &&
                             zs_array_meta_parse(item->document, ZS_META_ARRAY, &is, NULL) == ZS_OK && was->ndim == 1 &&
                             is->ndim == 1 &&

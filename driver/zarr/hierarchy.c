@@ -70,14 +70,13 @@ static enum zs_status find(struct zs_hierarchy *hierarchy, const char *path, con
 static bool name_dimensions(struct zs_hierarchy *hierarchy, struct zs_node *node)
 {
     bool ok = true;
-    char *path = node != NULL && zs_node_lacks_names(node) ? zs_path_parent(node->path) : NULL;
-    for (int above = 0; above < 2 && path != NULL && zs_node_lacks_names(node) && ok; above++) {
-        const struct zs_node *group;
+    const struct zs_node *group;
+    char *path = node != NULL && zs_node_lacks_names(node) ? zs_strdup(node->path) : NULL;
+    for (int above = 0; above < 2 && path != NULL && path[0] != '\0' && zs_node_lacks_names(node) && ok; above++) {
+        const size_t n = (size_t)(zs_path_name(path) - path);
+        path[n > 0 ? n - 1 : 0] = '\0';
         if (find(hierarchy, path, &group, NULL) == ZS_OK)
             ok = zs_node_take_names(node, group);
-        char *next = zs_path_parent(path);
-        free(path);
-        path = next;
     }
     free(path);
     return ok;
@@ -411,13 +410,6 @@ static enum zs_status walk_below(struct walk *w, const char *path, int depth, st
     return status;
 }
 
-static enum zs_status walk_store(struct walk *w, struct zs_error *err)
-{
-    const struct zs_node *root;
-    ZS_TRY(find(w->hierarchy, "", &root, err));
-    return root->type == ZS_NODE_GROUP ? walk_below(w, "", 0, err) : ZS_OK;
-}
-
 /* ---- Lists ---- */
 
 bool zs_hierarchy_is_listed(const struct zs_hierarchy *hierarchy, size_t i)
@@ -453,7 +445,10 @@ enum zs_status zs_hierarchy_list(struct zs_hierarchy *hierarchy, const struct zs
     struct walk w = {.hierarchy = hierarchy};
     struct zs_error reason = {0};
     const bool is_complete = hierarchy->is_consolidated || hierarchy->is_walked;
-    const enum zs_status status = is_complete ? ZS_OK : walk_store(&w, &reason);
+    const struct zs_node *root;
+    enum zs_status status = is_complete ? ZS_OK : find(hierarchy, "", &root, &reason);
+    if (!is_complete && status == ZS_OK && root->type == ZS_NODE_GROUP)
+        status = walk_below(&w, "", 0, &reason);
     if (status != ZS_OK && (status != ZS_UNSUPPORTED || w.directories > 0)) /* else the store cannot be listed */
         return fail_look_up(hierarchy, status, &reason, err);
     if (status == ZS_OK)

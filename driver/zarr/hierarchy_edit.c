@@ -307,39 +307,102 @@ static zs_json *changed_document(const struct zs_node *node, int ndim, const uin
     return NULL;
 }
 
-/* Whether an array can have another shape (NULL: the one it has); *ndim is its rank. */
-static enum zs_status check_shape(const struct zs_node *node, const uint64_t *shape, int *ndim, struct zs_error *err)
-{
-    const struct zs_array_meta *meta = node->array;
-    const zs_json *sizes = zs_json_get(node->document, "shape");
-    const char *grid = zs_extension_name(zs_json_get(node->document, "chunk_grid"), NULL);
-    if (meta == NULL && (!zs_json_is_array(sizes) || zs_json_size(sizes) > ZS_MAX_NDIM))
-        return zs_fail(err, ZS_UNSUPPORTED, "array /%s: expected a list of at most %d sizes as shape", node->path,
-                       ZS_MAX_NDIM);
-    *ndim = meta != NULL ? meta->ndim : (int)zs_json_size(sizes);
-    if (shape != NULL && meta == NULL && (!node->is_text || grid == NULL || strcmp(grid, "regular") != 0))
-        return zs_fail(err, ZS_UNSUPPORTED, "array /%s: it cannot be read, and not change its shape", node->path);
-    for (int d = 0; d < *ndim && shape != NULL && meta != NULL; d++)
-        if (shape[d] != meta->shape[d] && meta->edges[d] != NULL)
-            return zs_fail(err, ZS_UNSUPPORTED,
-                           "array /%s: its document lists the lengths of chunks along dimension "
-                           "%d, for %llu elements: it cannot grow beyond them",
-                           node->path, d, (unsigned long long)meta->shape[d]);
-    return ZS_OK;
-}
-
 enum zs_status zs_array_update_document(struct zs_hierarchy *hierarchy, const struct zs_node *node,
                                         const uint64_t *shape, const char *const *names, const void *fill_value,
                                         const struct zs_node **replacement, struct zs_error *err)
 {
     struct zs_node *made;
-    int ndim;
-    ZS_TRY(check_shape(node, shape, &ndim, err));
-    zs_json *document = changed_document(node, ndim, shape, names, fill_value);
-    ZS_TRY(make(node->path, document, node->array == NULL, &made, err));
+    const struct zs_array_meta *meta = node->array;
+    const size_t ndim = zs_json_size(zs_json_get(node->document, "shape"));
+    const char *grid = zs_extension_name(zs_json_get(node->document, "chunk_grid"), NULL);
+    const bool keeps_grid = shape == NULL || (node->is_text && grid != NULL && strcmp(grid, "regular") == 0);
+    if (meta == NULL && (ndim > ZS_MAX_NDIM || !keeps_grid))
+        return zs_fail(err, ZS_UNSUPPORTED, "array /%s: it cannot be read, and not be changed like this", node->path);
+    for (size_t d = 0; d < ndim && shape != NULL && meta != NULL; d++)
+        if (shape[d] != meta->shape[d] && meta->edges[d] != NULL)
+            return zs_fail(err, ZS_UNSUPPORTED,
+                           "array /%s: its document lists the lengths of chunks along dimension "
+                           "%zu, for %llu elements: it cannot grow beyond them",
+                           node->path, d, (unsigned long long)meta->shape[d]);
+    zs_json *document = changed_document(node, (int)ndim, shape, names, fill_value);
+    ZS_TRY(make(node->path, document, meta == NULL, &made, err));
     ZS_TRY(zs_hierarchy_add(hierarchy, made, err));
     *replacement = made;
     return ZS_OK;
+}
+
+/* ---- Whether an array is still the one that was opened, before chunks are written ---- */
+
+static enum zs_status check_members(const struct zs_hierarchy_entry *entry, const struct zs_node *node,
+                                    const zs_json *document, struct zs_error *err)
+{
+    /* which determine where chunks are stored and how they are decoded */
+    static const char *const members[] = {"node_type", "data_type",          "fill_value", "chunk_grid",
+                                          "codecs",    "chunk_key_encoding", "shape",      "storage_transformers",
+                                          NULL};
+    for (const char *const *name = members; *name != NULL; name++) {
+        const zs_json *is = zs_json_get(document, *name);
+        if (!zs_is_same_member(node->array, *name, is, zs_json_get(node->document, *name)) &&
+            (entry == NULL || entry->before == NULL ||
+             !zs_is_same_member(node->array, *name, is, zs_json_get(entry->before, *name))))
+            return zs_fail(err, ZS_INVALID,
+                           "\"%s\" changed since this array was opened, by another writer: no pixels are written",
+                           *name);
+    }
+    return ZS_OK;
+}
+
+/* Checks that no other writer made a node at the path of a new one: the chunks there are not ours. A remote store is
+ * not asked for each shard. */
+static enum zs_status check_new(const struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_error *err)
+{
+    zs_json *document = NULL;
+    ZS_TRY(zs_hierarchy_check_writable(hierarchy, err)); /* else its document will not be written */
+    if (!hierarchy->is_new && !hierarchy->store->is_remote)
+        ZS_TRY(zs_document_load(hierarchy->store, node->path, &document, NULL, err));
+    if (document == NULL)
+        return ZS_OK;
+    zs_json_free(document);
+    return zs_fail(err, ZS_INVALID,
+                   "/%s: another writer made it meanwhile: it stays as it is, and no pixels are written", node->path);
+}
+
+/* Checks the stored document, unless it is of the version that was last found unchanged: on a disk opening is cheaper
+ * than reading. */
+static enum zs_status check_stored(struct zs_store *store, const struct zs_hierarchy_entry *entry,
+                                   const struct zs_node *node, uint64_t *version, struct zs_error *err)
+{
+    uint64_t found = 0;
+    zs_json *document = NULL;
+    struct zs_object *object = NULL;
+    if (!store->is_remote) {
+        ZS_TRY(zs_object_open(store, node->key, &object, err));
+        found = object->is_versioned ? object->version : 0;
+        zs_object_close(object);
+    }
+    if (found != 0 && found == *version)
+        return ZS_OK;
+    zs_store_forget(store, node->key);
+    ZS_TRY(zs_document_get(store, node->key, &document, NULL, err));
+    const enum zs_status status = check_members(entry, node, document, err);
+    zs_json_free(document);
+    *version = status == ZS_OK ? found : 0;
+    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s/%s", store->root, node->key);
+}
+
+enum zs_status zs_hierarchy_check_array(const struct zs_hierarchy *hierarchy, const struct zs_node *node,
+                                        uint64_t *version, struct zs_error *err)
+{
+    const struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, node->path);
+    if (entry != NULL && entry->change == ZS_CHANGE_NEW)
+        return check_new(hierarchy, node, err);
+    if (entry != NULL && entry->change == ZS_CHANGE_REMOVED)
+        return ZS_OK;
+    const enum zs_status status = check_stored(hierarchy->store, entry, node, version, err);
+    return status != ZS_NOT_FOUND
+        ? status
+        : zs_fail(err, ZS_INVALID, "%s/%s: this array was removed after it was opened: no pixels are written",
+                  hierarchy->store->root, node->key);
 }
 
 /* ---- Consolidated metadata of a new store ---- */

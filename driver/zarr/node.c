@@ -1,6 +1,7 @@
 /* The nodes that documents are, and the metadata of an array: a row for each member of its zarr.json. */
 #include "zarr/node.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -311,6 +312,80 @@ enum zs_status zs_node_create_implicit(const char *path, struct zs_node **out, s
     node->is_implicit = true;
     *out = node;
     return ZS_OK;
+}
+
+/* ---- Values that say the same ---- */
+
+static bool say_same(const zs_json *a, const zs_json *b);
+
+/* Whether the members of a configuration agree with those of another one; of those in both only with are_compared. One
+ * that is absent there is taken for a default, but where it decides where bytes are. */
+static bool agrees(const zs_json *configuration, const zs_json *other, const char *separator, bool are_compared)
+{
+    for (const zs_json *m = zs_json_first(configuration); m != NULL; m = zs_json_next(m)) {
+        const char *name = zs_json_name(m);
+        const zs_json *o = zs_json_get(other, name);
+        if (o != NULL ? are_compared && !say_same(m, o)
+                      : (strcmp(name, "separator") == 0 && !zs_json_equals(m, separator)) ||
+                            (strcmp(name, "index_location") == 0 && !zs_json_equals(m, "end")))
+            return false;
+    }
+    return true;
+}
+
+/* Whether two values, but for their data type, say the same. */
+static bool say_same(const zs_json *a, const zs_json *b)
+{
+    int64_t i, j;
+    double d, e;
+    const zs_json *x = NULL, *y = NULL;
+    const char *name = zs_extension_name(a, &x), *other = zs_extension_name(b, &y);
+    if (name != NULL && other != NULL) {
+        const char *separator = strcmp(name, "v2") == 0 ? "." : "/";
+        return strcmp(name, other) == 0 && agrees(x, y, separator, true) && agrees(y, x, separator, false);
+    }
+    if (zs_json_is_same(a, b))
+        return true;
+    if (zs_json_int64(a, &i) && zs_json_int64(b, &j))
+        return i == j;
+    if (zs_json_double(a, &d) && zs_json_double(b, &e))
+        return d == e;
+    if (zs_json_typeof(a) != zs_json_typeof(b) || zs_json_size(a) != zs_json_size(b) || zs_json_size(a) == 0)
+        return false;
+    y = zs_json_first(b);
+    for (x = zs_json_first(a); x != NULL; x = zs_json_next(x), y = zs_json_next(y))
+        if (!say_same(x, zs_json_is_object(b) ? zs_json_get(b, zs_json_name(x)) : y))
+            return false;
+    return true;
+}
+
+/* NaN is one value: zarr-python does not keep which of them it is. */
+static bool are_same_fills(const struct zs_dtype *dtype, const zs_json *a, const zs_json *b)
+{
+    unsigned char x[ZS_MAX_ITEM_SIZE] = {0}, y[ZS_MAX_ITEM_SIZE] = {0};
+    if (zs_fill_value_parse(dtype, a, x, NULL, NULL) != ZS_OK || zs_fill_value_parse(dtype, b, y, NULL, NULL) != ZS_OK)
+        return false;
+    return memcmp(x, y, sizeof x) == 0 ||
+           (isnan(zs_dtype_to_double(dtype, x)) && isnan(zs_dtype_to_double(dtype, y)));
+}
+
+/* Whether a member has the meaning of an absent one. */
+static bool has_no_meaning(const char *name, const zs_json *value)
+{
+    static const char *const optional[] = {"attributes", "storage_transformers", "dimension_names", "fill_value", NULL};
+    const enum zs_json_type type = zs_json_typeof(value);
+    const zs_json *c = zs_json_first(value);
+    while (c != NULL && zs_json_typeof(c) == ZS_JSON_NULL)
+        c = zs_json_next(c);
+    return zs_is_one_of(name, optional) && c == NULL &&
+           (type == ZS_JSON_NULL || type == ZS_JSON_ARRAY || type == ZS_JSON_OBJECT);
+}
+
+bool zs_is_same_member(const struct zs_array_meta *meta, const char *name, const zs_json *a, const zs_json *b)
+{
+    if (has_no_meaning(name, a) || has_no_meaning(name, b))
+        return has_no_meaning(name, a) && has_no_meaning(name, b);
+    return say_same(a, b) || (meta != NULL && strcmp(name, "fill_value") == 0 && are_same_fills(&meta->dtype, a, b));
 }
 
 /* ---- Names of dimensions that a group has ---- */
