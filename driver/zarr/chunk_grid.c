@@ -214,15 +214,11 @@ enum zs_status zs_chunk_grid_parse(const char *name, const zs_json *configuratio
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "chunk_grid \"%s\"", name);
 }
 
-zs_json *zs_chunk_grid_document(const uint64_t *chunk_shape, int ndim)
+bool zs_chunk_grid_set(zs_json *document, const uint64_t *chunk_shape, int ndim)
 {
-    zs_json *grid = zs_json_new_object();
-    zs_json *configuration = zs_json_add_object(grid, "configuration");
-    if (zs_json_add_string(grid, "name", "regular") != NULL &&
-        zs_json_add(configuration, "chunk_shape", zs_shape_list(chunk_shape, ndim)) != NULL)
-        return grid;
-    zs_json_free(grid);
-    return NULL;
+    zs_json_remove(document, "chunk_grid");
+    zs_json *configuration = zs_extension_add(document, "chunk_grid", "regular");
+    return zs_json_add(configuration, "chunk_shape", zs_shape_list(chunk_shape, ndim)) != NULL;
 }
 
 /* ---- Keys ---- */

@@ -136,7 +136,7 @@ zs_json *zs_array_document(const struct zs_array_spec *spec)
     zs_json_add_string(doc, "data_type", is_text ? "string" : spec->dtype.name);
 
     const uint64_t *stored = spec->is_sharded ? spec->shard_shape : spec->chunk_shape;
-    const zs_json *grid = zs_json_add(doc, "chunk_grid", zs_chunk_grid_document(stored, spec->ndim));
+    const bool has_grid = zs_chunk_grid_set(doc, stored, spec->ndim);
     zs_json *keys = zs_json_add_object(doc, "chunk_key_encoding");
     zs_json_add_string(keys, "name", "default"); /* whose separator is "/" */
     if (spec->encoding.has_dotted_keys)
@@ -160,7 +160,7 @@ zs_json *zs_array_document(const struct zs_array_spec *spec)
     if (spec->ndim > 0)
         zs_json_add(doc, "dimension_names", zs_name_list(spec->dimension_names, spec->ndim));
     zs_json *attributes = zs_json_add_object(doc, "attributes");
-    if (grid == NULL || fill == NULL || attributes == NULL) {
+    if (!has_grid || fill == NULL || attributes == NULL) {
         zs_json_free(doc);
         return NULL;
     }
@@ -297,7 +297,7 @@ enum zs_status zs_document_print(const struct zs_store *store, const char *path,
     ZS_TRY_MEMORY(*text, err);
     const size_t n = strlen(*text), valid = zs_utf8_length(*text, n, NULL), shown = valid < 20 ? valid : 20;
     const enum zs_status status =
-        valid == n ? zs_json_check(*text, n, err)
+        valid == n ? zs_json_parse(*text, n, NULL, err)
                    : zs_fail(err, ZS_INVALID, "expected UTF-8, found byte 0x%02x behind %.*s",
                              (unsigned char)(*text)[valid], (int)shown, *text + valid - shown);
     if (status == ZS_OK)

@@ -94,27 +94,20 @@ size_t zs_dtype_stored_size(const struct zs_dtype *dtype)
 /* {"unit": "ns", "scale_factor": 1}. Both may be missing; numpy calls a count without unit "generic". */
 static enum zs_status parse_time_unit(const zs_json *configuration, struct zs_dtype *dtype, struct zs_error *err)
 {
-    static const char *const units[] = {"Y",  "M",  "W",  "D",  "h",  "m",  "s",      "ms",
-                                        "us", "ns", "ps", "fs", "as", "generic"};
+    static const char *const units[] = {"Y",  "M",  "W",  "D",  "h",  "m",  "s",       "ms",
+                                        "us", "ns", "ps", "fs", "as", "generic", NULL};
     static const char *const known[] = {"unit", "scale_factor", NULL};
     const enum zs_status status = zs_members_check(configuration, known, err);
     if (status != ZS_OK)
         return zs_fail_in(err, status, "data_type \"%s\"", dtype->name);
-    const zs_json *unit = zs_json_get(configuration, "unit");
-    const zs_json *scale = zs_json_get(configuration, "scale_factor");
-    if (unit != NULL) {
-        const char *text = NULL;
-        (void)zs_json_string(unit, &text);
-        if (text != NULL && (strcmp(text, "\xce\xbcs") == 0 || strcmp(text, "\xc2\xb5s") == 0))
-            text = "us"; /* Greek mu, or the micro sign */
-        size_t i = 0;
-        while (text != NULL && i < sizeof units / sizeof units[0] && strcmp(text, units[i]) != 0)
-            i++;
-        if (text == NULL || i == sizeof units / sizeof units[0])
-            return zs_fail(err, ZS_INVALID, "data_type \"%s\": expected a unit of time such as \"ns\", found \"%.40s\"",
-                           dtype->name, text != NULL ? text : "(no string)");
-        (void)snprintf(dtype->unit, sizeof dtype->unit, "%s", units[i]);
-    }
+    const zs_json *unit = zs_json_get(configuration, "unit"), *scale = zs_json_get(configuration, "scale_factor");
+    const char *text = zs_json_text(configuration, "unit", unit != NULL ? "(no string)" : "generic");
+    if (strcmp(text, "\xce\xbcs") == 0 || strcmp(text, "\xc2\xb5s") == 0)
+        text = "us"; /* Greek mu, or the micro sign */
+    if (!zs_is_one_of(text, units))
+        return zs_fail(err, ZS_INVALID, "data_type \"%s\": expected a unit of time such as \"ns\", found \"%.40s\"",
+                       dtype->name, text);
+    (void)snprintf(dtype->unit, sizeof dtype->unit, "%s", text);
     int64_t factor = 1;
     if (scale != NULL && (!zs_json_int64(scale, &factor) || factor < 1 || factor > INT32_MAX))
         return zs_fail_found(err, ZS_INVALID, scale, "data_type \"%s\": expected a scale_factor of 1 to 2147483647",

@@ -133,11 +133,9 @@ static enum zs_status parse_complex(const struct zs_dtype *dtype, const zs_json 
 {
     const size_t half = dtype->size / 2;
     const bool is_pair = zs_json_is_array(node);
-    if (is_pair && zs_json_size(node) != 2)
-        return mismatch(dtype, node, "[real, imaginary]", err);
     const zs_json *real = is_pair ? zs_json_first(node) : node;
     memset(value, 0, dtype->size);
-    if (!parse_float(real, half, value) ||
+    if ((is_pair && zs_json_size(node) != 2) || !parse_float(real, half, value) ||
         (is_pair && !parse_float(zs_json_next(real), half, (unsigned char *)value + half)))
         return mismatch(dtype, node, "[real, imaginary], each a number in range or a string for one", err);
     return ZS_OK;
@@ -189,8 +187,7 @@ enum zs_status zs_fill_value_parse(const struct zs_dtype *dtype, const zs_json *
     case ZS_DATETIME64:
     case ZS_TIMEDELTA64:
         if (zs_json_equals(fill_value, "NaT")) {
-            const int64_t not_a_time = INT64_MIN;
-            memcpy(value, &not_a_time, sizeof not_a_time);
+            zs_bits_store(dtype->size, (uint64_t)INT64_MIN, value);
             return ZS_OK;
         }
         return parse_integer(dtype, fill_value, value, err);

@@ -495,34 +495,28 @@ static enum zs_status redo_all(struct zs_store *store, zs_json *edits, struct zs
     return status;
 }
 
-/* Waits until no journal is there, and does one that stays. */
-static enum zs_status enter(struct zs_store *store, bool is_locked, struct zs_error *err)
-{
-    struct zs_error reason = {0};
-    for (int looks = is_locked ? LOOKS : 0;;) {
-        zs_json *json;
-        enum zs_status status = read_journal(store, &json, err);
-        if (status != ZS_OK)
-            return status == ZS_NOT_FOUND ? ZS_OK : status;
-        if (looks < LOOKS) {
-            (void)zs_conflict_again(&looks);
-        } else {
-            status = redo_all(store, zs_json_get_mutable(json, "edits"), &reason);
-            if (status == ZS_OK || status == ZS_NOT_FOUND || status == ZS_INVALID)
-                status = remove_journal(store, zs_json_get(json, "id"), is_locked, &reason);
-        }
-        zs_json_free(json);
-        if (status != ZS_OK)
-            return zs_fail(err, status, "%s: cannot finish what another writer began: %s", store->root, reason.message);
-    }
-}
-
 enum zs_status zs_hierarchy_enter(struct zs_store *store, struct zs_lock **lock, struct zs_error *err)
 {
+    enum zs_status status = ZS_OK;
+    struct zs_error reason = {0};
     ZS_TRY(zs_store_lock(store, "zarr.json", lock, err));
-    const enum zs_status status = enter(store, *lock != NULL, err);
-    if (status != ZS_OK)
-        zs_store_unlock(store, *lock);
+    for (int looks = *lock != NULL ? LOOKS : 0; status == ZS_OK;) {
+        zs_json *json;
+        status = read_journal(store, &json, err);
+        if (status == ZS_NOT_FOUND)
+            return ZS_OK;
+        if (status == ZS_OK && looks < LOOKS) {
+            (void)zs_conflict_again(&looks);
+        } else if (status == ZS_OK) {
+            status = redo_all(store, zs_json_get_mutable(json, "edits"), &reason);
+            if (status == ZS_OK || status == ZS_NOT_FOUND || status == ZS_INVALID)
+                status = remove_journal(store, zs_json_get(json, "id"), *lock != NULL, &reason);
+            if (status != ZS_OK)
+                zs_error_set(err, "%s: cannot finish what another writer began: %s", store->root, reason.message);
+        }
+        zs_json_free(json);
+    }
+    zs_store_unlock(store, *lock);
     return status;
 }
 
@@ -554,7 +548,7 @@ static enum zs_status put_journal(struct zs_store *store, const zs_json *edits, 
     if (zs_json_add_string(*journal, "id", digits) != NULL &&
         zs_json_add(*journal, "edits", zs_json_copy(edits)) != NULL)
         text = zs_json_print(*journal);
-    enum zs_status status = text != NULL ? zs_json_check(text, strlen(text), err) : zs_fail_memory(err);
+    enum zs_status status = text != NULL ? zs_json_parse(text, strlen(text), NULL, err) : zs_fail_memory(err);
     if (status != ZS_OK) /* the next writer must be able to read it */
         status = zs_fail_in(err, status, "%s: changes at once", store->root);
     else

@@ -235,8 +235,6 @@ enum zs_status zs_hierarchy_node_at(struct zs_hierarchy *hierarchy, const char *
     if (name[0] == '/')
         return zs_fail(err, ZS_INVALID, "path \"%.200s\": expected one that is relative to a group", name);
     char *path = zs_format("%s/%s", base, name);
-    if (path == NULL)
-        return fail_without_memory(hierarchy, err);
     const enum zs_status status = zs_hierarchy_node(hierarchy, path, node, err);
     free(path);
     return status;

@@ -76,8 +76,8 @@ bool zs_hierarchy_hides(const struct zs_hierarchy *hierarchy, const char *path, 
 
 /* ---- Writing them (flush.c) ---- */
 
-/* Takes the lock of the root's document, where there are locks, and does what a journal tells: after that the store is
- * as its maker wanted it. */
+/* Takes the lock of the root's document, where there are locks, waits until no journal is there, and does one that
+ * stays: after that the store is as its maker wanted it. */
 enum zs_status zs_hierarchy_enter(struct zs_store *store, struct zs_lock **lock, struct zs_error *err);
 
 /* ---- Stores of the 2022 draft (draft.c) ---- */

@@ -191,18 +191,10 @@ enum zs_status zs_json_parse(const char *text, size_t length, zs_json **root, st
             status = zs_fail_memory(err);
     }
     zs_buffer_free(&marked);
-    if (status == ZS_OK)
+    if (status == ZS_OK && root != NULL)
         *root = parsed;
     else
         cJSON_Delete(parsed);
-    return status;
-}
-
-enum zs_status zs_json_check(const char *text, size_t length, struct zs_error *err)
-{
-    zs_json *root = NULL;
-    const enum zs_status status = zs_json_parse(text, length, &root, err);
-    cJSON_Delete(root);
     return status;
 }
 
