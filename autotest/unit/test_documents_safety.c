@@ -130,12 +130,6 @@ static bool make(struct zs_hierarchy *h, const char *parent, const char *name)
            zs_node_make(h, parent, name, document, &node, NULL) == ZS_OK;
 }
 
-static bool make_group(struct zs_hierarchy *h, const char *parent, const char *name)
-{
-    const struct zs_node *node = NULL;
-    return zs_node_make(h, parent, name, zs_group_document(), &node, NULL) == ZS_OK;
-}
-
 static bool set(struct zs_hierarchy *h, const char *path, const char *name, const char *value)
 {
     const struct zs_node *node = NULL;
@@ -153,8 +147,9 @@ static bool has(struct zs_hierarchy *h, const char *path, const char *name, cons
 /* Adds a group of two arrays, and says so in attributes beside them and of the root. */
 static bool add_group(struct zs_hierarchy *h)
 {
-    return make_group(h, "", "n") && make(h, "n", "c") && make(h, "n", "d") && set(h, "", "has", "n") &&
-           set(h, "g/a", "of", "n") && zs_hierarchy_flush(h, NULL) == ZS_OK;
+    const struct zs_node *node = NULL;
+    return zs_group_make(h, "", "n", &node, NULL) == ZS_OK && make(h, "n", "c") && make(h, "n", "d") &&
+           set(h, "", "has", "n") && set(h, "g/a", "of", "n") && zs_hierarchy_flush(h, NULL) == ZS_OK;
 }
 
 static bool is_group_added(struct zs_hierarchy *h)
@@ -190,7 +185,8 @@ static bool is_removed(struct zs_hierarchy *h)
 
 static bool replace_by_group(struct zs_hierarchy *h)
 {
-    return make_group(h, "g", "more") && remove_array(h);
+    const struct zs_node *node = NULL;
+    return zs_group_make(h, "g", "more", &node, NULL) == ZS_OK && remove_array(h);
 }
 
 static bool is_replaced(struct zs_hierarchy *h)
@@ -374,12 +370,12 @@ TEST(test_consolidated_metadata_list_what_sessions_made_and_renamed)
     const struct zs_node *node = NULL;
     stage_open(&s, true);
     struct zs_hierarchy *h = opened(s.inner), *late = opened(s.inner), *other = opened(s.inner);
-    CHECK(make_group(h, "g", "c") && zs_hierarchy_flush(h, NULL) == ZS_OK);
+    CHECK(zs_group_make(h, "g", "c", &node, NULL) == ZS_OK && zs_hierarchy_flush(h, NULL) == ZS_OK);
     CHECK(rename_group(other));
-    CHECK(make_group(late, "g", "d") && zs_hierarchy_flush(late, NULL) == ZS_INVALID);
+    CHECK(zs_group_make(late, "g", "d", &node, NULL) == ZS_OK && zs_hierarchy_flush(late, NULL) == ZS_INVALID);
     CHECK(zs_node_rename(h, "g", "again", &err) == ZS_INVALID);
     CHECK_CONTAINS(err.message, "/g: another writer removed or renamed it");
-    CHECK(make_group(other, "n", "e") && zs_hierarchy_flush(other, NULL) == ZS_OK);
+    CHECK(zs_group_make(other, "n", "e", &node, NULL) == ZS_OK && zs_hierarchy_flush(other, NULL) == ZS_OK);
     zs_hierarchy_free(h);
     zs_hierarchy_free(late);
     zs_hierarchy_free(other);

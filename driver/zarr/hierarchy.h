@@ -168,6 +168,9 @@ enum zs_status zs_add_document(struct zs_hierarchy *hierarchy, const char *path,
  * there. */
 enum zs_status zs_node_make(struct zs_hierarchy *hierarchy, const char *parent, const char *name, zs_json *document,
                             const struct zs_node **node, struct zs_error *err);
+/* The same for a group. */
+enum zs_status zs_group_make(struct zs_hierarchy *hierarchy, const char *parent, const char *name,
+                             const struct zs_node **node, struct zs_error *err);
 
 /* Whether a new node may have this name; else ZS_ARGUMENT. */
 enum zs_status zs_node_check_name(const char *name, struct zs_error *err);

@@ -287,6 +287,12 @@ enum zs_status zs_node_make(struct zs_hierarchy *hierarchy, const char *parent, 
     return status;
 }
 
+enum zs_status zs_group_make(struct zs_hierarchy *hierarchy, const char *parent, const char *name,
+                             const struct zs_node **node, struct zs_error *err)
+{
+    return zs_node_make(hierarchy, parent, name, zs_group_document(), node, err);
+}
+
 /* A document with another shape, other names and another fill value; NULL without memory. */
 static zs_json *changed_document(const struct zs_node *node, int ndim, const uint64_t *shape, const char *const *names,
                                  const void *fill_value)
