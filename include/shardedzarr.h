@@ -79,7 +79,7 @@ enum zs_data_type {
     ZS_COMPLEX128, /* two float64 */
     ZS_DATETIME64, /* int64 count of a unit since 1970-01-01; INT64_MIN is NaT */
     ZS_TIMEDELTA64,
-    ZS_RAW /* r<N>: opaque bytes */
+    ZS_RAW /* r8: opaque bytes */
 };
 
 /* More dimensions than numpy allows do not occur. */

@@ -197,7 +197,7 @@ def test_a_store_of_variables_is_a_list_of_them_and_opens_as_a_group_by_name(tmp
     assert open_ours(path).RasterCount == 0
 
 
-@pytest.mark.parametrize("also", ["other size", "other place", "unreadable type", "unreadable codec", "opaque"])
+@pytest.mark.parametrize("also", ["other size", "other place", "unreadable type", "unreadable codec"])
 def test_store_with_further_arrays_lists_subdatasets(tmp_path, also):
     path = put_group(tmp_path / "s", a=counting(SHAPE), b=counting(SHAPE) + 1)
     dims = {"dimension_names": ["y", "x"]}
@@ -205,8 +205,6 @@ def test_store_with_further_arrays_lists_subdatasets(tmp_path, also):
         put_array(path, "c", counting((3, 5)))
     elif also == "other place":
         put_array(path, "c", attributes=spatial_proj((1, 0, 0, 0, -1, 0)))
-    elif also == "opaque":
-        oracle.put(path + "/c", {"zarr.json": array_meta(SHAPE, "r8", **dims) | {"data_type": "r16", "fill_value": [0, 0]}})
     else:
         codecs = {"codecs": [sharding((3, 5), {"name": "acme.squeeze"})]} if also == "unreadable codec" else {"data_type": "acme.number"}
         oracle.write(path + "/c", {**array_meta(SHAPE, **dims), **codecs})

@@ -335,7 +335,7 @@ static zs_json *level_document(const struct zs_overviews *made, int factor)
     zs_json *attributes = document != NULL ? zs_document_attributes(document) : NULL;
     if (attributes == NULL || !zs_document_use_default_keys(document) ||
         zs_json_set(document, "shape", zs_shape_list(shape, meta->ndim)) == NULL ||
-        zs_json_set(document, "chunk_grid", zs_chunk_grid_document(shard, meta->ndim)) == NULL ||
+        !zs_chunk_grid_set(document, shard, meta->ndim) ||
         !set_names(made, document, "dimension_names", factor) ||
         !set_names(made, attributes, ZS_ARRAY_DIMENSIONS, factor)) {
         zs_json_free(document);

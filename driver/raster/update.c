@@ -376,10 +376,7 @@ enum zs_status zs_update_empty_array(struct zs_hierarchy *h, const struct zs_nod
         zs_json_free(document);
         return status;
     }
-    struct zs_node *fresh;
-    ZS_TRY(zs_node_create(node->path, document, true, &fresh, err));
-    ZS_TRY(zs_hierarchy_add(h, fresh, err));
-    *replacement = fresh;
+    ZS_TRY(zs_add_document(h, node->path, document, replacement, err));
     return zs_hierarchy_flush(h, err);
 }
 

@@ -3,7 +3,6 @@
  * writers made such. */
 #include "zarr/node.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,11 +119,8 @@ static enum zs_status parse_entry(const struct grid *grid, const zs_json *entry,
     if (zs_json_size(entry) != 2)
         return zs_fail(err, ZS_INVALID, "%s: expected a length, or a length and a count, found a list of %zu", where,
                        zs_json_size(entry));
-    char part[128];
-    snprintf(part, sizeof part, "%s[0]", where);
-    ZS_TRY(parse_edge(zs_json_at(entry, 0), part, edge, err));
-    snprintf(part, sizeof part, "%s[1]", where);
-    return parse_edge(zs_json_at(entry, 1), part, count, err);
+    ZS_TRY(parse_edge(zs_json_at(entry, 0), where, edge, err));
+    return parse_edge(zs_json_at(entry, 1), where, count, err);
 }
 
 /* A list of lengths. `name` is its name in messages. */
@@ -199,15 +195,6 @@ static enum zs_status parse_configuration(const struct grid *grid, const zs_json
     return ZS_OK;
 }
 
-/* Other kinds of "rectilinear" keep the lengths outside the document. */
-static enum zs_status check_kind(const zs_json *configuration, struct zs_error *err)
-{
-    const zs_json *kind = zs_json_get(configuration, "kind");
-    return zs_json_equals(kind, "inline")
-               ? ZS_OK
-               : zs_fail_found(err, kind != NULL ? ZS_UNSUPPORTED : ZS_INVALID, kind, "kind: expected \"inline\"");
-}
-
 enum zs_status zs_chunk_grid_parse(const char *name, const zs_json *configuration, struct zs_array_meta *meta,
                                    struct zs_error *err)
 {
@@ -216,7 +203,10 @@ enum zs_status zs_chunk_grid_parse(const char *name, const zs_json *configuratio
         i++;
     if (i == sizeof grids / sizeof grids[0])
         return zs_fail(err, ZS_UNSUPPORTED, "chunk_grid \"%.100s\" is not supported", name);
-    enum zs_status status = grids[i].has_runs ? check_kind(configuration, err) : ZS_OK;
+    enum zs_status status = ZS_OK;
+    const zs_json *kind = zs_json_get(configuration, "kind");
+    if (grids[i].has_runs && !zs_json_equals(kind, "inline")) /* other kinds keep the lengths elsewhere */
+        status = zs_fail_found(err, kind != NULL ? ZS_UNSUPPORTED : ZS_INVALID, kind, "kind: expected \"inline\"");
     if (status == ZS_OK)
         status = parse_configuration(&grids[i], configuration, meta, err);
     if (status == ZS_OK)
@@ -224,73 +214,55 @@ enum zs_status zs_chunk_grid_parse(const char *name, const zs_json *configuratio
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "chunk_grid \"%s\"", name);
 }
 
-zs_json *zs_chunk_grid_document(const uint64_t *chunk_shape, int ndim)
+bool zs_chunk_grid_set(zs_json *document, const uint64_t *chunk_shape, int ndim)
 {
-    zs_json *grid = zs_json_new_object();
-    zs_json *configuration = zs_json_add_object(grid, "configuration");
-    if (zs_json_add_string(grid, "name", "regular") != NULL &&
-        zs_json_add(configuration, "chunk_shape", zs_shape_list(chunk_shape, ndim)) != NULL)
-        return grid;
-    zs_json_free(grid);
-    return NULL;
+    zs_json_remove(document, "chunk_grid");
+    zs_json *configuration = zs_extension_add(document, "chunk_grid", "regular");
+    return zs_json_add(configuration, "chunk_shape", zs_shape_list(chunk_shape, ndim)) != NULL;
 }
 
 /* ---- Keys ---- */
 
-/* Decimal digits of the largest uint64_t, and a separator. */
-#define INDEX_LENGTH 21
+/* Bytes of a key relative to its array: decimal digits of the largest uint64_t, and a separator. */
+#define KEY_SIZE(ndim) (3 + 21 * (size_t)(ndim))
+
+static void print_key(const struct zs_array_meta *meta, const uint64_t *index, char *p)
+{
+    const bool begins_with_number = meta->key_is_v2 || meta->key_is_draft;
+    if (!meta->key_is_v2)
+        *p++ = 'c';
+    if (meta->ndim == 0 && begins_with_number)
+        *p++ = '0';
+    for (int i = 0; i < meta->ndim; i++) {
+        if (i > 0 || !begins_with_number)
+            *p++ = meta->key_separator;
+        p += snprintf(p, 21, "%" PRIu64, index[i]);
+    }
+    *p = '\0';
+}
 
 char *zs_chunk_key(const struct zs_array_meta *meta, const char *array_path, const uint64_t *index)
 {
-    const char *above = meta->key_is_draft ? "data/root/" : "";
-    const size_t capacity = strlen(above) + strlen(array_path) + 4 + INDEX_LENGTH * (size_t)meta->ndim;
-    char *key = malloc(capacity);
+    const size_t n = strlen("data/root/") + strlen(array_path) + 2;
+    char *key = malloc(n + KEY_SIZE(meta->ndim));
     if (key == NULL)
         return NULL;
-    char *p = key + snprintf(key, capacity, "%s%s", above, array_path);
-    if (array_path[0] != '\0')
-        *p++ = '/';
-    if (!meta->key_is_v2)
-        *p++ = 'c';
-    if (meta->ndim == 0 && (meta->key_is_v2 || meta->key_is_draft))
-        *p++ = '0';
-    for (int i = 0; i < meta->ndim; i++) {
-        if (i > 0 || !(meta->key_is_v2 || meta->key_is_draft))
-            *p++ = meta->key_separator;
-        p += snprintf(p, capacity - (size_t)(p - key), "%" PRIu64, index[i]);
-    }
-    *p = '\0';
+    const int length = snprintf(key, n, "%s%s%s", meta->key_is_draft ? "data/root/" : "", array_path,
+                                array_path[0] != '\0' ? "/" : "");
+    print_key(meta, index, key + length);
     return key;
-}
-
-/* Reads the decimal number that `text` begins with, as it is written in a key: no sign, no zeros in front. Returns what
- * follows; NULL when there is none. */
-static const char *parse_index(const char *text, uint64_t *index)
-{
-    if (text[0] < '0' || text[0] > '9' || (text[0] == '0' && text[1] >= '0' && text[1] <= '9'))
-        return NULL;
-    char *end;
-    errno = 0;
-    const unsigned long long value = strtoull(text, &end, 10);
-    if (errno != 0)
-        return NULL;
-    *index = value;
-    return end;
 }
 
 bool zs_chunk_key_parse(const struct zs_array_meta *meta, const char *key, uint64_t *index)
 {
+    char spelt[KEY_SIZE(ZS_MAX_NDIM)];
     const char *p = key;
-    if (!meta->key_is_v2 && *p++ != 'c')
-        return false;
-    if (meta->ndim == 0)
-        return strcmp(p, meta->key_is_v2 ? "0" : "") == 0;
     for (int i = 0; i < meta->ndim; i++) {
-        if ((i > 0 || !meta->key_is_v2) && *p++ != meta->key_separator)
-            return false;
-        p = parse_index(p, &index[i]);
-        if (p == NULL)
-            return false;
+        char *end;
+        p += strcspn(p, "0123456789");
+        index[i] = strtoull(p, &end, 10); /* too large a number is not spelt like this */
+        p = end;
     }
-    return *p == '\0';
+    print_key(meta, index, spelt);
+    return strcmp(spelt, key) == 0;
 }

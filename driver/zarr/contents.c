@@ -39,22 +39,24 @@ struct search {
 
 /* ---- Names ---- */
 
-/* Whether a key, relative to its array, is that of a chunk, or with is_directory of a directory that may hold chunks:
- * numbers behind a "c", with one separator of the two: an array that replaces another takes the other one, and old
- * chunks may be left. By the encoding "v2" numbers alone, with its separator. */
+/* Whether a key is that of a chunk of the owner, or with is_directory of a directory that may hold chunks: numbers
+ * behind a "c", with one separator of the two: an array that replaces another takes the other one, and old chunks may
+ * be left. By the encoding "v2" numbers alone, with its separator. */
 static bool is_chunk_key(const struct owner *owner, const char *key, bool is_directory)
 {
+    if (owner->array == NULL)
+        return false;
     const struct zs_array_meta *meta = owner->meta;
-    const bool is_v2 = meta != NULL ? meta->key_is_v2 : owner->has_document && key[0] != 'c';
-    const char *p = key;
+    const char *begin = zs_path_below(owner->array, key), *p = begin;
+    const bool is_v2 = meta != NULL ? meta->key_is_v2 : owner->has_document && *p != 'c';
     char separator = meta != NULL && is_v2 ? meta->key_separator : '\0';
     int numbers = 0;
     if (!is_v2 && *p++ != 'c')
         return false;
     while (*p != '\0') {
-        if (p > key && (separator != '\0' ? *p != separator : *p != '.' && *p != '/'))
+        if (p > begin && (separator != '\0' ? *p != separator : *p != '.' && *p != '/'))
             return false;
-        if (p > key)
+        if (p > begin)
             separator = *p++;
         const size_t digits = strspn(p, "0123456789");
         if (digits == 0)
@@ -69,20 +71,13 @@ static bool is_chunk_key(const struct owner *owner, const char *key, bool is_dir
     return numbers == (meta->ndim == 0 && meta->key_is_v2 ? 1 : meta->ndim);
 }
 
-/* A key in a directory relative to the array of that. */
-static const char *below_array(const struct owner *owner, const char *key)
-{
-    return owner->array[0] != '\0' ? key + strlen(owner->array) + 1 : key;
-}
-
 /* Whether a file in a directory belongs to the store. */
 static bool is_own(const struct directory *d, const char *name, const char *key)
 {
     if (strcmp(name, DOCUMENT) == 0)
         return d->node != NULL;
     return zs_is_temporary_name(name) || strcmp(name, DOCUMENT ".aux.xml") == 0 ||
-           strcmp(name, DOCUMENT ".ovr") == 0 ||
-           (d->owner.array != NULL && is_chunk_key(&d->owner, below_array(&d->owner, key), false));
+           strcmp(name, DOCUMENT ".ovr") == 0 || is_chunk_key(&d->owner, key, false);
 }
 
 /* ---- The walk ---- */
@@ -142,13 +137,12 @@ static enum zs_status take_directory(struct search *search, const struct directo
 {
     char *key = zs_format("%s%s%.*s", d->key, d->key[0] != '\0' ? "/" : "", (int)zs_prefix_length(name), name);
     ZS_TRY_MEMORY(key, err);
-    const struct owner *owner = &d->owner;
-    const bool is_for_chunks = owner->array != NULL && is_chunk_key(owner, below_array(owner, key), true);
+    const bool is_for_chunks = is_chunk_key(&d->owner, key, true);
     enum zs_link link;
     struct zs_node *node = NULL;
     enum zs_status status = zs_store_is_link(search->store, key, &link, err);
     if (status == ZS_OK && link == ZS_LINK_NONE)
-        return add_directory(search, key, is_for_chunks ? *owner : (struct owner){0}, err);
+        return add_directory(search, key, is_for_chunks ? d->owner : (struct owner){0}, err);
     if (status == ZS_OK)
         status = load(search, key, &node, err);
     const bool is_own_link = is_for_chunks || node != NULL;

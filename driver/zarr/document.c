@@ -29,26 +29,17 @@ zs_json *zs_name_list(const char *const *names, int ndim)
     return list;
 }
 
-/* Adds {"name": ...} to a list of codecs; the result takes a "configuration". */
-static zs_json *add_codec(zs_json *codecs, const char *name)
+static void add_codec(zs_json *codecs, const char *name)
 {
-    zs_json *codec = zs_json_add_object(codecs, NULL);
-    zs_json_add_string(codec, "name", name);
-    return codec;
+    zs_json_add_string(zs_json_add_object(codecs, NULL), "name", name);
 }
 
 static void add_bytes_codec(zs_json *codecs, size_t swap_unit, bool is_big)
 {
-    zs_json *codec = add_codec(codecs, "bytes");
     if (swap_unit > 1)
-        zs_json_add_string(zs_json_add_object(codec, "configuration"), "endian", is_big ? "big" : "little");
-}
-
-static void add_reversed_order(zs_json *codecs, int ndim)
-{
-    zs_json *order = zs_json_add_array(zs_json_add_object(add_codec(codecs, "transpose"), "configuration"), "order");
-    for (int d = ndim; d-- > 0;)
-        zs_json_add_int64(order, NULL, d);
+        zs_json_add_string(zs_extension_add(codecs, NULL, "bytes"), "endian", is_big ? "big" : "little");
+    else
+        add_codec(codecs, "bytes");
 }
 
 /* Bytes of a block of blosc with zstd, which would take a quarter or less. At the quick levels zstd matches four bytes
@@ -97,13 +88,15 @@ static void add_chunk_codecs(zs_json *codecs, const struct zs_array_spec *spec)
 {
     const struct zs_encoding *e = &spec->encoding;
     const struct zs_dtype *dtype = &spec->dtype;
-    if (e->is_column_major && spec->ndim > 1)
-        add_reversed_order(codecs, spec->ndim);
+    if (e->is_column_major && spec->ndim > 1) {
+        zs_json *order = zs_json_add_array(zs_extension_add(codecs, NULL, "transpose"), "order");
+        for (int d = spec->ndim; d-- > 0;)
+            zs_json_add_int64(order, NULL, d);
+    }
     if (e->keepbits > 0) /* by its older name, which zarr-python reads too */
-        zs_json_add_int64(zs_json_add_object(add_codec(codecs, "numcodecs.bitround"), "configuration"), "keepbits",
-                          e->keepbits);
+        zs_json_add_int64(zs_extension_add(codecs, NULL, "numcodecs.bitround"), "keepbits", e->keepbits);
     if (e->is_text) /* with a configuration, as GDAL 3.13 and zarr-python write it */
-        zs_json_add_object(add_codec(codecs, "vlen-utf8"), "configuration");
+        zs_extension_add(codecs, NULL, "vlen-utf8");
     else
         add_bytes_codec(codecs, dtype->is_bfloat16 ? zs_dtype_stored_size(dtype) : dtype->swap_unit, e->is_big_endian);
     const struct zs_blosc_settings blosc =
@@ -113,16 +106,15 @@ static void add_chunk_codecs(zs_json *codecs, const struct zs_array_spec *spec)
     case ZS_COMPRESS_NONE:
         break;
     case ZS_COMPRESS_ZSTD:
-        configuration = zs_json_add_object(add_codec(codecs, "zstd"), "configuration");
+        configuration = zs_extension_add(codecs, NULL, "zstd");
         zs_json_add_int64(configuration, "level", e->level);
         zs_json_add_bool(configuration, "checksum", e->zstd_checksum);
         break;
     case ZS_COMPRESS_GZIP:
-        configuration = zs_json_add_object(add_codec(codecs, "gzip"), "configuration");
-        zs_json_add_int64(configuration, "level", e->level);
+        zs_json_add_int64(zs_extension_add(codecs, NULL, "gzip"), "level", e->level);
         break;
     case ZS_COMPRESS_BLOSC:
-        configuration = zs_json_add_object(add_codec(codecs, "blosc"), "configuration");
+        configuration = zs_extension_add(codecs, NULL, "blosc");
         zs_json_add_string(configuration, "cname", e->blosc_cname);
         zs_json_add_int64(configuration, "clevel", blosc.level);
         zs_json_add_string(configuration, "shuffle", blosc.shuffle);
@@ -144,7 +136,7 @@ zs_json *zs_array_document(const struct zs_array_spec *spec)
     zs_json_add_string(doc, "data_type", is_text ? "string" : spec->dtype.name);
 
     const uint64_t *stored = spec->is_sharded ? spec->shard_shape : spec->chunk_shape;
-    const zs_json *grid = zs_json_add(doc, "chunk_grid", zs_chunk_grid_document(stored, spec->ndim));
+    const bool has_grid = zs_chunk_grid_set(doc, stored, spec->ndim);
     zs_json *keys = zs_json_add_object(doc, "chunk_key_encoding");
     zs_json_add_string(keys, "name", "default"); /* whose separator is "/" */
     if (spec->encoding.has_dotted_keys)
@@ -154,7 +146,7 @@ zs_json *zs_array_document(const struct zs_array_spec *spec)
 
     zs_json *codecs = zs_json_add_array(doc, "codecs");
     if (spec->is_sharded) {
-        zs_json *sharding = zs_json_add_object(add_codec(codecs, "sharding_indexed"), "configuration");
+        zs_json *sharding = zs_extension_add(codecs, NULL, "sharding_indexed");
         zs_json_add(sharding, "chunk_shape", zs_shape_list(spec->chunk_shape, spec->ndim));
         add_chunk_codecs(zs_json_add_array(sharding, "codecs"), spec);
         zs_json *index_codecs = zs_json_add_array(sharding, "index_codecs");
@@ -168,7 +160,7 @@ zs_json *zs_array_document(const struct zs_array_spec *spec)
     if (spec->ndim > 0)
         zs_json_add(doc, "dimension_names", zs_name_list(spec->dimension_names, spec->ndim));
     zs_json *attributes = zs_json_add_object(doc, "attributes");
-    if (grid == NULL || fill == NULL || attributes == NULL) {
+    if (!has_grid || fill == NULL || attributes == NULL) {
         zs_json_free(doc);
         return NULL;
     }
@@ -193,8 +185,8 @@ bool zs_document_use_default_keys(zs_json *document)
     if (name == NULL || strcmp(name, "v2") != 0)
         return true;
     zs_json_remove(document, "chunk_key_encoding");
-    return zs_json_add_raw(document, "chunk_key_encoding",
-                           "{\"name\":\"default\",\"configuration\":{\"separator\":\"/\"}}") != NULL;
+    zs_json *configuration = zs_extension_add(document, "chunk_key_encoding", "default");
+    return zs_json_add_string(configuration, "separator", "/") != NULL;
 }
 
 zs_json *zs_document_attributes(zs_json *document)
@@ -245,36 +237,25 @@ bool zs_document_is_v2(struct zs_store *store)
     return is_there;
 }
 
-/* Parses a document. One that is no JSON object was cut, or a server answered with something else: this is damage
- * (never absence, nor another format). */
-static enum zs_status parse_object(const char *text, size_t size, zs_json **document, struct zs_error *err)
-{
-    if (size == 0)
-        return zs_fail(err, ZS_CORRUPT, "is empty, expected a JSON object");
-    zs_json *parsed;
-    const enum zs_status status = zs_json_parse(text, size, &parsed, err);
-    if (status != ZS_OK)
-        return status == ZS_INVALID ? ZS_CORRUPT : status;
-    if (!zs_json_is_object(parsed)) {
-        const enum zs_status no_object = zs_fail_found(err, ZS_CORRUPT, parsed, "expected a JSON object");
-        zs_json_free(parsed);
-        return no_object;
-    }
-    *document = parsed;
-    return ZS_OK;
-}
-
 enum zs_status zs_document_get(struct zs_store *store, const char *key, zs_json **document, char **etag,
                                struct zs_error *err)
 {
     struct zs_buffer text = {0};
+    zs_json *parsed = NULL;
     enum zs_status status = zs_store_get_tagged(store, key, ZS_JSON_MAX_BYTES, &text, etag, err);
     if (status == ZS_OK) {
-        status = parse_object((const char *)text.data, text.size, document, err);
-        if (status != ZS_OK)
-            status = zs_fail_in(err, status, "%s/%s", store->root, key);
+        status = text.size > 0 ? zs_json_parse((const char *)text.data, text.size, &parsed, err)
+                               : zs_fail(err, ZS_CORRUPT, "is empty, expected a JSON object");
+        if (status == ZS_OK && !zs_json_is_object(parsed))
+            status = zs_fail_found(err, ZS_INVALID, parsed, "expected a JSON object");
+        if (status != ZS_OK) /* it was cut, or a server answered with something else: damage, and no absence */
+            status = zs_fail_in(err, status == ZS_INVALID ? ZS_CORRUPT : status, "%s/%s", store->root, key);
     }
     zs_buffer_free(&text);
+    if (status == ZS_OK)
+        *document = parsed;
+    else
+        zs_json_free(parsed);
     return status;
 }
 
@@ -316,7 +297,7 @@ enum zs_status zs_document_print(const struct zs_store *store, const char *path,
     ZS_TRY_MEMORY(*text, err);
     const size_t n = strlen(*text), valid = zs_utf8_length(*text, n, NULL), shown = valid < 20 ? valid : 20;
     const enum zs_status status =
-        valid == n ? zs_json_check(*text, n, err)
+        valid == n ? zs_json_parse(*text, n, NULL, err)
                    : zs_fail(err, ZS_INVALID, "expected UTF-8, found byte 0x%02x behind %.*s",
                              (unsigned char)(*text)[valid], (int)shown, *text + valid - shown);
     if (status == ZS_OK)
@@ -349,17 +330,10 @@ static bool is_scalar(const zs_json *document)
     return zs_json_is_array(shape) && zs_json_size(shape) == 0;
 }
 
-/* Length of the path of the group that holds `path`. */
-static size_t parent_length(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? (size_t)(slash - path) : 0;
-}
-
 static int by_group(const void *a, const void *b)
 {
     const struct zs_listed *x = a, *y = b;
-    const size_t m = parent_length(x->name), n = parent_length(y->name);
+    const size_t m = (size_t)(zs_path_name(x->name) - x->name), n = (size_t)(zs_path_name(y->name) - y->name);
     const int parents = strncmp(x->name, y->name, m < n ? m : n);
     if (parents != 0 || m != n)
         return parents != 0 ? parents : m < n ? -1 : 1;

@@ -19,58 +19,16 @@
 #include "zarr/hierarchy_private.h"
 
 #define SHARDING "/storage_transformers/sharding/"
+#define BYTES(endian) "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"" endian "\"}}"
 
 static const char array_kind[] = ".array.json", group_kind[] = ".group.json";
-
-/* ZS_UNSUPPORTED for an extension that must be understood: none is known. */
-static enum zs_status check_extensions(const zs_json *draft, struct zs_error *err)
-{
-    for (const zs_json *e = zs_json_first(zs_json_get(draft, "extensions")); e != NULL; e = zs_json_next(e)) {
-        bool must_understand = true;
-        (void)zs_json_bool(zs_json_get(e, "must_understand"), &must_understand);
-        if (must_understand)
-            return zs_fail(err, ZS_UNSUPPORTED, "extension \"%.100s\" must be understood and is not known",
-                           zs_json_text(e, "extension", "(no string)"));
-    }
-    return ZS_OK;
-}
 
 bool zs_draft_is_entry(const zs_json *document)
 {
     return strstr(zs_json_text(document, "zarr_format", ""), ZS_DRAFT_FORMAT) != NULL;
 }
 
-static enum zs_status check_entry(const zs_json *entry, struct zs_error *err)
-{
-    const char *encoding = zs_json_text(entry, "metadata_encoding", ZS_DRAFT_FORMAT),
-               *suffix = zs_json_text(entry, "metadata_key_suffix", ".json");
-    if (strstr(encoding, ZS_DRAFT_FORMAT) == NULL)
-        return zs_fail(err, ZS_UNSUPPORTED,
-                       "metadata_encoding: expected \"https://" ZS_DRAFT_FORMAT "\", found \"%.100s\"", encoding);
-    if (strcmp(suffix, ".json") != 0)
-        return zs_fail(err, ZS_UNSUPPORTED, "metadata_key_suffix: expected \".json\", found \"%.100s\"", suffix);
-    return check_extensions(entry, err);
-}
-
-enum zs_status zs_draft_open(struct zs_store *store, const zs_json *entry, struct zs_error *err)
-{
-    const enum zs_status status = check_entry(entry, err);
-    if (status != ZS_OK)
-        return zs_fail_in(err, status, "%s/zarr.json", store->root);
-    store->read_only = "is a store of the 2022 draft of Zarr v3, which is only read";
-    return ZS_OK;
-}
-
 /* ---- Members of an array ---- */
-
-/* An array, as one that is to be created has it. */
-struct translation {
-    const zs_json *draft;
-    struct zs_array_spec spec;
-    uint64_t shard[ZS_MAX_NDIM];
-    bool is_sharded;
-    zs_json *data_type; /* owned */
-};
 
 /* Prints the data_type of a type of numpy: "|b1", "<i2", "<M8[10us]"; "" for one that there is not. Times are counts
  * of a unit. */
@@ -97,184 +55,159 @@ static void print_type(const char *type, char *text, size_t size)
                        code[0] == 'M' ? "datetime" : "timedelta", unit, n);
 }
 
-/* A string, or an extension with its own type. */
-static enum zs_status translate_type(struct translation *t, struct zs_error *err)
+/* Copies what is there; false without memory. */
+static bool add_copy(zs_json *made, const char *name, const zs_json *value)
 {
-    const zs_json *given = zs_json_get(t->draft, "data_type");
-    const char *type = zs_json_is_object(given) ? zs_json_text(given, "type", "")
-                                                : zs_json_text(t->draft, "data_type", "");
+    return value == NULL || zs_json_add(made, name, zs_json_copy(value)) != NULL;
+}
+
+/* Adds the data type: a string in the draft, or an extension with its own type. */
+static enum zs_status add_type(zs_json *made, const zs_json *draft, bool *is_big, struct zs_error *err)
+{
+    const zs_json *given = zs_json_get(draft, "data_type");
+    const bool is_extension = zs_json_is_object(given);
+    const char *type = zs_json_text(is_extension ? given : draft, is_extension ? "type" : "data_type", "");
     char text[128];
+    struct zs_dtype dtype;
     if (given == NULL)
         return zs_fail(err, ZS_INVALID, "data_type is missing");
     print_type(type, text, sizeof text);
-    t->spec.encoding.is_big_endian = type[0] == '>';
-    if (zs_json_parse(text, strlen(text), &t->data_type, NULL) != ZS_OK ||
-        zs_dtype_parse(t->data_type, &t->spec.dtype, NULL) != ZS_OK)
+    *is_big = type[0] == '>';
+    if (zs_dtype_parse(zs_json_add_raw(made, "data_type", text), &dtype, NULL) != ZS_OK)
         return zs_fail_found(err, ZS_UNSUPPORTED, given, "data_type: expected one that is supported");
     return ZS_OK;
 }
 
-static enum zs_status read_sizes(const zs_json *list, const char *name, int n, bool may_be_zero, uint64_t *sizes,
-                                 struct zs_error *err)
+/* Finds the list of how many chunks a shard has; NULL without the storage transformer of sharding. There is no other
+ * one. */
+static enum zs_status find_sharding(const zs_json *draft, const zs_json **per_shard, struct zs_error *err)
 {
-    bool is_good = zs_json_is_array(list) && zs_json_size(list) == (size_t)n;
-    for (int i = 0; i < n && is_good; i++)
-        is_good = zs_json_uint64(zs_json_at(list, (size_t)i), &sizes[i]) && (sizes[i] > 0 || may_be_zero);
-    return is_good ? ZS_OK
-                   : zs_fail_found(err, ZS_INVALID, list, "%s: expected a list of %d %ssizes", name, n,
-                                   may_be_zero ? "" : "positive ");
-}
-
-/* Reads the sharding storage transformer; there is no other one. */
-static enum zs_status translate_transformers(struct translation *t, struct zs_error *err)
-{
-    static const char *const known[] = {"chunks_per_shard", NULL};
-    const zs_json *list = zs_json_get(t->draft, "storage_transformers"), *first = zs_json_first(list);
-    const zs_json *configuration = zs_json_get(first, "configuration");
-    const int ndim = t->spec.ndim;
+    const zs_json *list = zs_json_get(draft, "storage_transformers"), *first = zs_json_first(list);
+    const char *name = zs_json_text(first, "extension", "(no string)"), *type = zs_json_text(first, "type", "");
+    *per_shard = zs_json_get(zs_json_get(first, "configuration"), "chunks_per_shard");
     if (first == NULL)
         return ZS_OK;
-    const char *name = zs_json_text(first, "extension", "(no string)"), *type = zs_json_text(first, "type", "");
     if (strstr(name, SHARDING) == NULL || strcmp(type, "indexed") != 0 || zs_json_next(first) != NULL)
         return zs_fail(err, ZS_UNSUPPORTED,
                        "storage_transformers: expected one, of sharding and the type \"indexed\", found %zu, the first "
                        "\"%.100s\" of type \"%.40s\"",
                        zs_json_size(list), name, type);
-    const enum zs_status status = zs_members_check(configuration, known, err);
-    if (status != ZS_OK)
-        return zs_fail_in(err, status, "storage transformer \"%.100s\"", name);
-    const zs_json *per_shard = zs_json_get(configuration, "chunks_per_shard");
-    t->is_sharded = true;
-    if (ndim > 0 || zs_json_size(per_shard) != 1) /* zarr-python writes [1] where there are no dimensions */
-        ZS_TRY(read_sizes(per_shard, "storage_transformers: chunks_per_shard", ndim, false, t->shard, err));
-    for (int d = 0; d < ndim; d++)
-        if (!zs_mul_u64(t->shard[d], t->spec.chunk_shape[d], &t->shard[d]))
-            return zs_fail(err, ZS_INVALID,
-                           "storage_transformers: chunks_per_shard[%d]: the size of a shard does not fit 64 bits", d);
-    return ZS_OK;
+    return *per_shard != NULL ? ZS_OK : zs_fail(err, ZS_INVALID, "storage_transformers: chunks_per_shard is missing");
 }
 
-static enum zs_status translate_grid(struct translation *t, struct zs_error *err)
+/* Adds the sizes of a shard, of which the draft has the numbers of chunks. */
+static enum zs_status add_shard_shape(zs_json *list, const zs_json *chunk_shape, const zs_json *per_shard,
+                                      struct zs_error *err)
 {
-    static const char *const known[] = {"type", "chunk_shape", "separator", NULL};
-    const zs_json *grid = zs_json_get(t->draft, "chunk_grid"), *shape = zs_json_get(t->draft, "shape");
-    struct zs_array_spec *spec = &t->spec;
-    if (!zs_json_is_array(shape) || zs_json_size(shape) > ZS_MAX_NDIM)
-        return zs_fail_found(err, ZS_UNSUPPORTED, shape, "shape: expected an array of at most %d sizes", ZS_MAX_NDIM);
-    spec->ndim = (int)zs_json_size(shape);
-    ZS_TRY(read_sizes(shape, "shape", spec->ndim, true, spec->shape, err));
+    const zs_json *n = zs_json_first(per_shard);
+    const size_t ndim = zs_json_size(chunk_shape);
+    bool is_good = zs_json_size(per_shard) == (ndim > 0 ? ndim : 1); /* zarr-python writes [1] where there are none */
+    int d = 0;
+    for (const zs_json *c = zs_json_first(chunk_shape); c != NULL && is_good; c = zs_json_next(c), d++) {
+        uint64_t size = 0, chunks = 0; /* what is no size is refused with the grid, as 0 is */
+        (void)zs_json_uint64(c, &size);
+        is_good = zs_json_uint64(n, &chunks) && chunks > 0;
+        n = zs_json_next(n);
+        if (!zs_mul_u64(size, chunks, &size))
+            return zs_fail(err, ZS_INVALID,
+                           "storage_transformers: chunks_per_shard[%d]: the size of a shard does not fit 64 bits", d);
+        ZS_TRY_MEMORY(zs_json_add_uint64(list, NULL, size), err);
+    }
+    return is_good ? ZS_OK
+                   : zs_fail_found(err, ZS_INVALID, per_shard,
+                                   "storage_transformers: chunks_per_shard: expected a list of %zu positive sizes",
+                                   ndim);
+}
+
+/* Adds the grid, which is that of the shards if there are some. *codecs is the list for those of a chunk: that of
+ * sharding_indexed then, whose index has no checksum in the draft. */
+static enum zs_status add_grid(zs_json *made, const zs_json *draft, zs_json **codecs, struct zs_error *err)
+{
+    const zs_json *grid = zs_json_get(draft, "chunk_grid"), *chunk_shape = zs_json_get(grid, "chunk_shape"), *per_shard;
     if (!zs_json_equals(zs_json_get(grid, "type"), "regular"))
         return zs_fail(err, ZS_UNSUPPORTED, "chunk_grid \"%.100s\" is not supported",
                        zs_json_text(grid, "type", "(no string)"));
-    const enum zs_status status = zs_members_check(grid, known, err);
-    if (status != ZS_OK)
-        return zs_fail_in(err, status, "chunk_grid");
-    return read_sizes(zs_json_get(grid, "chunk_shape"), "chunk_grid: chunk_shape", spec->ndim, false,
-                      spec->chunk_shape, err);
+    ZS_TRY(find_sharding(draft, &per_shard, err));
+    zs_json *configuration = zs_extension_add(made, "chunk_grid", "regular");
+    *codecs = zs_json_add_array(made, "codecs");
+    if (per_shard != NULL) {
+        ZS_TRY(add_shard_shape(zs_json_add_array(configuration, "chunk_shape"), chunk_shape, per_shard, err));
+        configuration = zs_extension_add(*codecs, NULL, "sharding_indexed");
+        ZS_TRY_MEMORY(zs_json_add_raw(configuration, "index_codecs", "[" BYTES("little") "]"), err);
+        *codecs = zs_json_add_array(configuration, "codecs");
+    }
+    return *codecs != NULL && add_copy(configuration, "chunk_shape", chunk_shape) ? ZS_OK : zs_fail_memory(err);
 }
 
-/* Appends "https://purl.org/zarr/spec/codec/gzip/1.0", or the name alone, to the codecs. */
-static enum zs_status translate_compressor(const zs_json *compressor, zs_json *codecs, struct zs_error *err)
+/* Adds the codecs of a chunk: the memory layout F is one, and so is the compressor, by its name alone or as
+ * "https://purl.org/zarr/spec/codec/gzip/1.0". */
+static enum zs_status add_codecs(zs_json *codecs, const zs_json *draft, bool is_big, struct zs_error *err)
 {
+    const zs_json *layout = zs_json_get(draft, "chunk_memory_layout"), *compressor = zs_json_get(draft, "compressor");
+    const zs_json *filters = zs_json_get(zs_json_get(draft, "attributes"), "filters");
+    const size_t ndim = zs_json_size(zs_json_get(draft, "shape"));
+    if (zs_json_size(filters) > 0) /* zarr-python 2 keeps them in the attributes */
+        return zs_fail(err, ZS_UNSUPPORTED, "filter \"%.100s\" of numcodecs is not supported in the draft",
+                       zs_json_text(zs_json_first(filters), "id", "(no string)"));
+    if (layout != NULL && !zs_json_equals(layout, "F") && !zs_json_equals(layout, "C"))
+        return zs_fail_found(err, ZS_UNSUPPORTED, layout, "chunk_memory_layout: expected \"C\" or \"F\"");
+    if (zs_json_equals(layout, "F") && ndim > 1) {
+        zs_json *order = zs_json_add_array(zs_extension_add(codecs, NULL, "transpose"), "order");
+        for (size_t d = ndim; d-- > 0;)
+            ZS_TRY_MEMORY(zs_json_add_uint64(order, NULL, d), err);
+    }
+    ZS_TRY_MEMORY(zs_json_add_raw(codecs, NULL, is_big ? BYTES("big") : BYTES("little")), err);
     if (zs_json_typeof(compressor) == ZS_JSON_NULL)
         return ZS_OK;
     const char *url = zs_json_text(compressor, "codec", ""), *behind = strstr(url, "/codec/");
     const char *name = behind != NULL ? behind + strlen("/codec/") : url;
-    const size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_");
-    if (n == 0 || n > 100 || (name[n] != '\0' && name[n] != '/'))
+    if (name[0] == '\0')
         return zs_fail(err, ZS_UNSUPPORTED, "compressor \"%.100s\" is not supported", url);
     char codec[128];
-    const zs_json *configuration = zs_json_get(compressor, "configuration");
-    (void)snprintf(codec, sizeof codec, "numcodecs.%.*s", (int)n, name);
+    (void)snprintf(codec, sizeof codec, "numcodecs.%.*s", (int)strcspn(name, "/"), name);
     zs_json *made = zs_json_add_object(codecs, NULL);
-    if (zs_json_add_string(made, "name", codec) == NULL ||
-        (configuration != NULL && zs_json_add(made, "configuration", zs_json_copy(configuration)) == NULL))
-        return zs_fail_memory(err);
-    return ZS_OK;
+    return zs_json_add_string(made, "name", codec) != NULL &&
+                   add_copy(made, "configuration", zs_json_get(compressor, "configuration"))
+               ? ZS_OK
+               : zs_fail_memory(err);
 }
 
 /* ---- Documents ---- */
 
-/* Reads what a translation is made of. Refuses unknown members: the draft reserves them. */
-static enum zs_status read_array(struct translation *t, struct zs_error *err)
+/* Fills in the document of an array; what is copied is checked there. */
+static enum zs_status translate_array(zs_json *made, const zs_json *draft, struct zs_error *err)
 {
     static const char *const known[] = {
         "shape",      "data_type",  "chunk_grid",           "chunk_memory_layout", "compressor", "fill_value",
         "extensions", "attributes", "storage_transformers", "dimension_separator", NULL};
-    const zs_json *layout = zs_json_get(t->draft, "chunk_memory_layout");
-    const zs_json *filters = zs_json_get(zs_json_get(t->draft, "attributes"), "filters");
-    ZS_TRY(zs_members_check(t->draft, known, err));
-    ZS_TRY(check_extensions(t->draft, err));
-    ZS_TRY(translate_grid(t, err));
-    ZS_TRY(translate_transformers(t, err));
-    ZS_TRY(translate_type(t, err));
-    t->spec.encoding.is_column_major = zs_json_equals(layout, "F");
-    if (layout != NULL && !t->spec.encoding.is_column_major && !zs_json_equals(layout, "C"))
-        return zs_fail_found(err, ZS_UNSUPPORTED, layout, "chunk_memory_layout: expected \"C\" or \"F\"");
-    if (zs_json_size(filters) > 0) /* zarr-python 2 keeps them in the attributes */
-        return zs_fail(err, ZS_UNSUPPORTED, "filter \"%.100s\" of numcodecs is not supported in the draft",
-                       zs_json_text(zs_json_first(filters), "id", "(no string)"));
-    return ZS_OK;
-}
-
-/* Copies a member that is there; false without memory. */
-static bool copy_member(zs_json *made, const zs_json *draft, const char *name)
-{
-    const zs_json *value = zs_json_get(draft, name);
-    return value == NULL || zs_json_set(made, name, zs_json_copy(value)) != NULL;
-}
-
-/* Puts the codecs of a chunk into sharding_indexed, whose index has no checksum in the draft; false without memory. */
-static bool add_sharding(const struct translation *t, zs_json *made)
-{
-    zs_json *codecs = zs_json_new_array(), *sharding = zs_json_add_object(codecs, NULL);
-    zs_json *configuration = zs_json_add_object(sharding, "configuration");
-    const bool ok =
-        zs_json_add_string(sharding, "name", "sharding_indexed") != NULL &&
-        zs_json_add(configuration, "chunk_shape", zs_shape_list(t->spec.chunk_shape, t->spec.ndim)) != NULL &&
-        zs_json_add(configuration, "codecs", zs_json_copy(zs_json_get(made, "codecs"))) != NULL &&
-        zs_json_add_raw(configuration, "index_codecs",
-                        "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}]") != NULL;
-    if (ok)
-        return zs_json_set(made, "codecs", codecs) != NULL &&
-               zs_json_set(made, "chunk_grid", zs_chunk_grid_document(t->shard, t->spec.ndim)) != NULL;
-    zs_json_free(codecs);
-    return false;
-}
-
-static enum zs_status fill_array(const struct translation *t, zs_json *made, struct zs_error *err)
-{
-    const zs_json *grid = zs_json_get(t->draft, "chunk_grid"), *separator = zs_json_get(grid, "separator");
-    zs_json *keys = zs_json_get_mutable(made, "chunk_key_encoding");
+    const zs_json *fill_value = zs_json_get(draft, "fill_value");
+    const zs_json *separator = zs_json_get(zs_json_get(draft, "chunk_grid"), "separator");
+    zs_json *codecs;
+    bool is_big;
+    ZS_TRY(zs_members_check(draft, known, err)); /* the draft reserves others */
+    ZS_TRY(add_type(made, draft, &is_big, err));
+    ZS_TRY(add_grid(made, draft, &codecs, err));
+    ZS_TRY(add_codecs(codecs, draft, is_big, err));
+    if (zs_json_typeof(fill_value) == ZS_JSON_NULL) /* zero, as GDAL 3.6 writes it */
+        fill_value = NULL;
     if (separator == NULL)
-        separator = zs_json_get(t->draft, "dimension_separator");
-    ZS_TRY(translate_compressor(zs_json_get(t->draft, "compressor"), zs_json_get_mutable(made, "codecs"), err));
-    zs_json_remove(made, "dimension_names"); /* they are an attribute */
-    zs_json_remove(made, "fill_value");
-    bool ok = zs_json_set(made, "data_type", zs_json_copy(t->data_type)) != NULL &&
-              copy_member(made, t->draft, "attributes");
-    if (ok && separator != NULL)
-        ok = zs_json_add(zs_json_add_object(keys, "configuration"), "separator", zs_json_copy(separator)) != NULL;
-    /* null is zero, as GDAL 3.6 writes it */
-    if (ok && zs_json_typeof(zs_json_get(t->draft, "fill_value")) != ZS_JSON_NULL)
-        ok = copy_member(made, t->draft, "fill_value");
-    return ok && (!t->is_sharded || add_sharding(t, made)) ? ZS_OK : zs_fail_memory(err);
+        separator = zs_json_get(draft, "dimension_separator");
+    zs_json *keys = zs_extension_add(made, "chunk_key_encoding", "default");
+    return keys != NULL && add_copy(keys, "separator", separator) && add_copy(made, "fill_value", fill_value) &&
+                   add_copy(made, "shape", zs_json_get(draft, "shape"))
+               ? ZS_OK
+               : zs_fail_memory(err);
 }
 
 /* Translates the document of a node. *made is freed by the caller, also on failure. */
 static enum zs_status translate(const zs_json *draft, bool is_array, zs_json **made, struct zs_error *err)
 {
-    struct translation t = {.draft = draft};
-    enum zs_status status = is_array ? read_array(&t, err) : ZS_OK;
-    if (status == ZS_OK) {
-        *made = is_array ? zs_array_document(&t.spec) : zs_group_document();
-        if (*made == NULL || (!is_array && !copy_member(*made, draft, "attributes")))
-            status = zs_fail_memory(err);
-        else if (is_array)
-            status = fill_array(&t, *made, err);
-    }
-    zs_json_free(t.data_type);
-    return status;
+    *made = zs_json_new_object();
+    zs_json_add_int64(*made, "zarr_format", 3);
+    if (zs_json_add_string(*made, "node_type", is_array ? "array" : "group") == NULL ||
+        !add_copy(*made, "attributes", zs_json_get(draft, "attributes")))
+        return zs_fail_memory(err);
+    return is_array ? translate_array(*made, draft, err) : ZS_OK;
 }
 
 /* Reads the array or the group at a path. ZS_NOT_FOUND. */

@@ -91,52 +91,23 @@ size_t zs_dtype_stored_size(const struct zs_dtype *dtype)
     return dtype->is_bfloat16 ? sizeof(uint16_t) : dtype->size;
 }
 
-/* r<N>: N bits of no meaning. */
-static enum zs_status parse_raw(const char *name, struct zs_dtype *dtype, struct zs_error *err)
-{
-    char *end;
-    const unsigned long bits = strtoul(name + 1, &end, 10);
-    if (bits == 0 || bits % 8 != 0 || name[1] == '0')
-        return zs_fail(err, ZS_INVALID, "data_type: expected r<N> with N a multiple of 8, found \"%.40s\"", name);
-    if (bits > 8 * ZS_MAX_ITEM_SIZE)
-        return zs_fail(err, ZS_UNSUPPORTED, "data_type \"%.40s\": raw types of more than %d bits are not supported",
-                       name, 8 * ZS_MAX_ITEM_SIZE);
-    struct zs_dtype raw = zs_dtype_of(ZS_RAW);
-    raw.size = bits / 8;
-    (void)snprintf(raw.name, sizeof raw.name, "r%lu", bits);
-    *dtype = raw;
-    return ZS_OK;
-}
-
-static bool is_raw(const char *name)
-{
-    return name[0] == 'r' && name[1] != '\0' && strspn(name + 1, "0123456789") == strlen(name + 1);
-}
-
 /* {"unit": "ns", "scale_factor": 1}. Both may be missing; numpy calls a count without unit "generic". */
 static enum zs_status parse_time_unit(const zs_json *configuration, struct zs_dtype *dtype, struct zs_error *err)
 {
-    static const char *const units[] = {"Y",  "M",  "W",  "D",  "h",  "m",  "s",      "ms",
-                                        "us", "ns", "ps", "fs", "as", "generic"};
+    static const char *const units[] = {"Y",  "M",  "W",  "D",  "h",  "m",  "s",       "ms",
+                                        "us", "ns", "ps", "fs", "as", "generic", NULL};
     static const char *const known[] = {"unit", "scale_factor", NULL};
     const enum zs_status status = zs_members_check(configuration, known, err);
     if (status != ZS_OK)
         return zs_fail_in(err, status, "data_type \"%s\"", dtype->name);
-    const zs_json *unit = zs_json_get(configuration, "unit");
-    const zs_json *scale = zs_json_get(configuration, "scale_factor");
-    if (unit != NULL) {
-        const char *text = NULL;
-        (void)zs_json_string(unit, &text);
-        if (text != NULL && (strcmp(text, "\xce\xbcs") == 0 || strcmp(text, "\xc2\xb5s") == 0))
-            text = "us"; /* Greek mu, or the micro sign */
-        size_t i = 0;
-        while (text != NULL && i < sizeof units / sizeof units[0] && strcmp(text, units[i]) != 0)
-            i++;
-        if (text == NULL || i == sizeof units / sizeof units[0])
-            return zs_fail(err, ZS_INVALID, "data_type \"%s\": expected a unit of time such as \"ns\", found \"%.40s\"",
-                           dtype->name, text != NULL ? text : "(no string)");
-        (void)snprintf(dtype->unit, sizeof dtype->unit, "%s", units[i]);
-    }
+    const zs_json *unit = zs_json_get(configuration, "unit"), *scale = zs_json_get(configuration, "scale_factor");
+    const char *text = zs_json_text(configuration, "unit", unit != NULL ? "(no string)" : "generic");
+    if (strcmp(text, "\xce\xbcs") == 0 || strcmp(text, "\xc2\xb5s") == 0)
+        text = "us"; /* Greek mu, or the micro sign */
+    if (!zs_is_one_of(text, units))
+        return zs_fail(err, ZS_INVALID, "data_type \"%s\": expected a unit of time such as \"ns\", found \"%.40s\"",
+                       dtype->name, text);
+    (void)snprintf(dtype->unit, sizeof dtype->unit, "%s", text);
     int64_t factor = 1;
     if (scale != NULL && (!zs_json_int64(scale, &factor) || factor < 1 || factor > INT32_MAX))
         return zs_fail_found(err, ZS_INVALID, scale, "data_type \"%s\": expected a scale_factor of 1 to 2147483647",
@@ -196,8 +167,6 @@ enum zs_status zs_dtype_parse(const zs_json *data_type, struct zs_dtype *dtype, 
     if (configuration != NULL && !zs_json_is_object(configuration))
         return zs_fail_found(err, ZS_INVALID, configuration,
                              "data_type \"%.100s\": expected an object as configuration", name);
-    if (is_raw(name))
-        return parse_raw(name, dtype, err);
     for (size_t i = 0; i < TYPE_COUNT; i++) {
         if (strcmp(types[i].name, name) != 0)
             continue;
@@ -307,6 +276,13 @@ const char *zs_extension_name(const zs_json *node, const zs_json **configuration
     if (configuration != NULL)
         *configuration = zs_json_get(node, "configuration");
     return name;
+}
+
+zs_json *zs_extension_add(zs_json *parent, const char *member, const char *name)
+{
+    zs_json *extension = zs_json_add_object(parent, member);
+    zs_json_add_string(extension, "name", name);
+    return zs_json_add_object(extension, "configuration");
 }
 
 enum zs_status zs_members_check(const zs_json *object, const char *const *known, struct zs_error *err)

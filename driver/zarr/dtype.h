@@ -7,7 +7,7 @@
 #include "shardedzarr.h"
 #include "zarr/json.h"
 
-/* Largest element: r<N> types up to this many bytes are read (as opaque bytes). */
+/* Bytes of the largest element. */
 #define ZS_MAX_ITEM_SIZE 16
 
 /* Types of text. GDAL has no data type for them: zs_dtype_parse() refuses them, and array/array.h reads them for
@@ -62,7 +62,7 @@ struct zs_dtype zs_dtype_of(enum zs_data_type type);
 
 /* Reads a `fill_value` into `value` (dtype->size bytes, native byte order). Accepts every encoding of the
  * specification: numbers, booleans, "NaN", "Infinity", "-Infinity", "0x..." and "0b..." bit patterns of floats, [re,
- * im], "NaT", arrays of bytes, base64 (raw types). Tolerated: bare NaN and Infinity tokens, 0 and 1 for bool, a number
+ * im], "NaT", arrays of bytes, base64 (r8). Tolerated: bare NaN and Infinity tokens, 0 and 1 for bool, a number
  * in quotes, one number for a complex type (its real part), and NULL, zero bits, or JSON null, NaN of floats and else
  * zero bits (*was_null is set; may be NULL). -1 of what is declared signed is the largest. A value that the type cannot
  * hold is ZS_INVALID. float16 is rounded from the nearest double. On failure `value` is undefined. */
@@ -128,6 +128,9 @@ long zs_base64_decode(const char *text, void *out, size_t capacity);
 /* The extension point `node` (an object with "name" and "configuration", or a bare string) as its name, NULL when it is
  * neither; *configuration, unless NULL, is NULL when there is none. */
 const char *zs_extension_name(const zs_json *node, const zs_json **configuration);
+
+/* Adds an extension as a member (NULL: to a list). Returns its empty configuration, NULL without memory. */
+zs_json *zs_extension_add(zs_json *parent, const char *member, const char *name);
 
 /* The specification's rule for members that a reader does not know: ZS_UNSUPPORTED, with the name of the first member
  * of `object` (NULL has none) that is not in the NULL-terminated list and does not say "must_understand": false.

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -57,28 +58,13 @@ static enum zs_status parse_integer(const struct zs_dtype *dtype, const zs_json 
 /* "0x..." or "0b...": the bits of a value of `size` bytes as an unsigned integer. */
 static bool parse_bits(const char *text, size_t size, uint64_t *bits)
 {
-    if (text[0] != '0' || (text[1] != 'x' && text[1] != 'b'))
+    const int base = strncmp(text, "0x", 2) == 0 ? 16 : strncmp(text, "0b", 2) == 0 ? 2 : 0;
+    const char *const figures = base == 16 ? "0123456789abcdefABCDEF" : "01";
+    if (base == 0 || text[2] == '\0' || text[2 + strspn(text + 2, figures)] != '\0')
         return false;
-    const char *const figures = text[1] == 'x' ? "0123456789abcdefABCDEF" : "01";
-    const unsigned base = text[1] == 'x' ? 16 : 2;
-    const uint64_t limit = size == 8 ? UINT64_MAX : ((uint64_t)1 << (8 * size)) - 1;
-    text += 2;
-    uint64_t n = 0;
-    if (*text == '\0')
-        return false;
-    for (; *text != '\0'; text++) {
-        const char *figure = strchr(figures, *text);
-        if (figure == NULL)
-            return false;
-        size_t digit = (size_t)(figure - figures);
-        if (digit > 15)
-            digit -= 6; /* upper case */
-        if (n > (limit - digit) / base)
-            return false;
-        n = n * base + digit;
-    }
-    *bits = n;
-    return true;
+    errno = 0;
+    *bits = strtoull(text + 2, NULL, base);
+    return errno == 0 && (size == 8 || *bits >> (8 * size) == 0);
 }
 
 /* The bit pattern of NaN that the specification gives to "NaN", by width in bytes. */
@@ -147,36 +133,25 @@ static enum zs_status parse_complex(const struct zs_dtype *dtype, const zs_json 
 {
     const size_t half = dtype->size / 2;
     const bool is_pair = zs_json_is_array(node);
-    if (is_pair && zs_json_size(node) != 2)
-        return mismatch(dtype, node, "[real, imaginary]", err);
     const zs_json *real = is_pair ? zs_json_first(node) : node;
     memset(value, 0, dtype->size);
-    if (!parse_float(real, half, value) ||
+    if ((is_pair && zs_json_size(node) != 2) || !parse_float(real, half, value) ||
         (is_pair && !parse_float(zs_json_next(real), half, (unsigned char *)value + half)))
         return mismatch(dtype, node, "[real, imaginary], each a number in range or a string for one", err);
     return ZS_OK;
 }
 
+/* Of r8: one byte, as a list or as base64. */
 static enum zs_status parse_raw(const struct zs_dtype *dtype, const zs_json *node, void *value, struct zs_error *err)
 {
-    unsigned char *out = value;
     const char *text;
-    bool ok;
-    if (zs_json_string(node, &text)) {
-        ok = zs_base64_decode(text, out, dtype->size) == (long)dtype->size;
-    } else {
-        ok = zs_json_is_array(node) && zs_json_size(node) == dtype->size;
-        for (const zs_json *c = ok ? zs_json_first(node) : NULL; c != NULL && ok; c = zs_json_next(c)) {
-            int64_t byte = -1;
-            ok = zs_json_int64(c, &byte) && byte >= 0 && byte <= 255;
-            *out++ = (unsigned char)byte;
-        }
-    }
-    if (ok)
+    int64_t byte = -1;
+    if (zs_json_string(node, &text) && zs_base64_decode(text, value, 1) == 1)
         return ZS_OK;
-    char expected[80];
-    (void)snprintf(expected, sizeof expected, "%zu bytes, as an array of integers or as base64", dtype->size);
-    return mismatch(dtype, node, expected, err);
+    if (zs_json_size(node) != 1 || !zs_json_int64(zs_json_first(node), &byte) || byte < 0 || byte > 255)
+        return mismatch(dtype, node, "a byte, as a list of an integer or as base64", err);
+    *(unsigned char *)value = (unsigned char)byte;
+    return ZS_OK;
 }
 
 enum zs_status zs_fill_value_parse(const struct zs_dtype *dtype, const zs_json *fill_value, void *value, bool *was_null,
@@ -212,8 +187,7 @@ enum zs_status zs_fill_value_parse(const struct zs_dtype *dtype, const zs_json *
     case ZS_DATETIME64:
     case ZS_TIMEDELTA64:
         if (zs_json_equals(fill_value, "NaT")) {
-            const int64_t not_a_time = INT64_MIN;
-            memcpy(value, &not_a_time, sizeof not_a_time);
+            zs_bits_store(dtype->size, (uint64_t)INT64_MIN, value);
             return ZS_OK;
         }
         return parse_integer(dtype, fill_value, value, err);
@@ -266,11 +240,8 @@ zs_json *zs_fill_value_add(zs_json *parent, const char *name, const struct zs_dt
         return pair;
     }
     case ZS_RAW: {
-        zs_json *array = zs_json_add_array(parent, name);
-        for (size_t i = 0; i < dtype->size; i++)
-            if (zs_json_add_int64(array, NULL, bytes[i]) == NULL)
-                return NULL;
-        return array;
+        zs_json *list = zs_json_add_array(parent, name);
+        return zs_json_add_int64(list, NULL, bytes[0]) != NULL ? list : NULL;
     }
     case ZS_DATETIME64:
     case ZS_TIMEDELTA64:

@@ -1,12 +1,14 @@
 /* Writes the pending changes of a hierarchy: all of them or none, beside other writers, and after a kill.
  *
- * They become a list of edits in JSON, one for each path:
+ * They become a list of edits in JSON, one for each path, groups before their members:
  *
- *   {"path": p, "before": document, "after": document}
+ *   {"path": p, "before": null, "after": document}     a new node
+ *   {"path": p, "before": document, "after": null}     one that goes with all below it
+ *   {"path": p, "before": members, "after": members}   what was touched of a document, and in "attributes" of these
  *
- * Before is null for a new node, after is null for one that goes with all below it. An edit is put over the document
- * that is stored by then: names that are the same before and after stay as others made them, of two editors of one name
- * the last wins. Consolidated metadata of groups above get the documents as they were put.
+ * Touched members are put over the document that is stored by then, and those that are only before go: all others stay
+ * as others made them, of two editors of one name the last wins. Consolidated metadata of groups above get the
+ * documents as they were put.
  *
  * A flush takes these steps. Where there are locks, it holds that of the root's document.
  *   1 a journal that is there is done first: its maker was killed, or is slow
@@ -30,11 +32,12 @@
 /* How often a journal is looked at again, within a second, before it is done beside a maker who may be at work. */
 #define LOOKS 5
 
+static const char journal_key[] = ".shardedzarr-zarr.json.journal"; /* zs_journal_key("zarr.json") */
+
 /* A node that an edit changes or removes, or a group above one. */
 struct item {
     char *path;
     zs_json *edit;     /* of the list; NULL: only its consolidated metadata may change */
-    size_t depth;      /* number of names in the path */
     bool goes;         /* it is removed, and what is stored is what was to be */
     zs_json *document; /* as it is to be; NULL: there is none */
     char *text;        /* NULL: it is stored like this */
@@ -64,59 +67,63 @@ static bool is_creation(const struct item *item)
 
 /* ---- From pending changes to edits ---- */
 
+/* Adds the members of an object that another one has not, or otherwise: those of a document with its type, without
+ * consolidated metadata, and with its attributes likewise. False without memory. */
+static bool add_touched(zs_json *to, const zs_json *object, const zs_json *other, bool is_document)
+{
+    bool ok = to != NULL;
+    for (const zs_json *m = zs_json_first(object); m != NULL && ok; m = zs_json_next(m)) {
+        const char *name = zs_json_name(m);
+        const zs_json *o = zs_json_get(other, name);
+        if (is_document && strcmp(name, "consolidated_metadata") == 0)
+            continue;
+        if (is_document && strcmp(name, "attributes") == 0 && zs_json_is_object(m))
+            ok = add_touched(zs_json_add_object(to, name), m, o, false);
+        else if (!zs_json_is_same(m, o) || (is_document && strcmp(name, "node_type") == 0))
+            ok = zs_json_add(to, name, zs_json_copy(m)) != NULL;
+    }
+    return ok;
+}
+
 static bool add_edit(zs_json *edits, const struct zs_hierarchy_entry *entry)
 {
     zs_json *edit = zs_json_add_object(edits, NULL);
     const zs_json *document = entry->node != NULL ? entry->node->document : NULL;
-    bool ok = zs_json_add_string(edit, "path", entry->path) != NULL;
-    if (ok && entry->before != NULL)
-        ok = zs_json_add(edit, "before", zs_json_copy(entry->before)) != NULL &&
-             zs_json_add(edit, "after", zs_document_own(document)) != NULL;
-    else if (ok) /* the document before a removal is noted when it is read */
-        ok = zs_json_add_null(edit, "before") != NULL &&
-             (entry->change == ZS_CHANGE_REMOVED ? zs_json_add_null(edit, "after")
-                                                 : zs_json_add(edit, "after", zs_json_copy(document))) != NULL;
-    return ok;
+    if (zs_json_add_string(edit, "path", entry->path) == NULL)
+        return false;
+    if (entry->before != NULL)
+        return add_touched(zs_json_add_object(edit, "before"), entry->before, document, true) &&
+               add_touched(zs_json_add_object(edit, "after"), document, entry->before, true);
+    /* The document before a removal is noted when it is read. */
+    return zs_json_add_null(edit, "before") != NULL &&
+           (entry->change == ZS_CHANGE_REMOVED ? zs_json_add_null(edit, "after")
+                                               : zs_json_add(edit, "after", zs_json_copy(document))) != NULL;
 }
 
 /* Makes the list of all pending changes. NULL without memory. */
 static zs_json *make_edits(const struct zs_hierarchy *hierarchy)
 {
     zs_json *edits = zs_json_new_array();
-    bool ok = edits != NULL;
-    for (size_t i = 0; i < hierarchy->count && ok; i++) {
+    for (size_t i = 0; i < hierarchy->count && edits != NULL; i++) {
         const struct zs_hierarchy_entry *entry = &hierarchy->entries[i];
-        if (entry->change == ZS_CHANGE_REMOVED || (entry->change != ZS_CHANGE_NONE && entry->node != NULL))
-            ok = add_edit(edits, entry);
+        const bool is_edited = entry->change != ZS_CHANGE_NONE && entry->node != NULL;
+        if ((is_edited || entry->change == ZS_CHANGE_REMOVED) && !add_edit(edits, entry)) {
+            zs_json_free(edits);
+            edits = NULL;
+        }
     }
-    if (ok)
-        return edits;
-    zs_json_free(edits);
-    return NULL;
+    return edits;
 }
 
 /* ---- One document ---- */
 
-/* Whether a member of a document is not merged with it: its names are, or it is made of other documents. */
-static bool is_apart(const char *name)
-{
-    return strcmp(name, "attributes") == 0 || strcmp(name, "consolidated_metadata") == 0;
-}
-
-static const zs_json *attributes_of(const zs_json *document)
-{
-    const zs_json *attributes = zs_json_get(document, "attributes");
-    return zs_json_is_object(attributes) ? attributes : NULL;
-}
-
-/* Puts the members of `after` that differ from `before` over an object, and removes those that only `before` has; both
- * may be NULL. False without memory. */
+/* Puts the members of `after` over an object, and removes those that only `before` has; both may be NULL. Attributes of
+ * a document are none of its members. False without memory. */
 static bool merge(zs_json *object, const zs_json *before, const zs_json *after, bool is_document, bool *is_changed)
 {
     for (const zs_json *m = zs_json_first(after); m != NULL; m = zs_json_next(m)) {
         const char *name = zs_json_name(m);
-        if ((is_document && is_apart(name)) || zs_json_is_same(m, zs_json_get(before, name)) ||
-            zs_json_is_same(m, zs_json_get(object, name)))
+        if ((is_document && strcmp(name, "attributes") == 0) || zs_json_is_same(m, zs_json_get(object, name)))
             continue;
         *is_changed = true;
         if (zs_json_set(object, name, zs_json_copy(m)) == NULL)
@@ -124,7 +131,8 @@ static bool merge(zs_json *object, const zs_json *before, const zs_json *after, 
     }
     for (const zs_json *m = zs_json_first(before); m != NULL; m = zs_json_next(m)) {
         const char *name = zs_json_name(m);
-        if ((is_document && is_apart(name)) || zs_json_get(after, name) != NULL || zs_json_get(object, name) == NULL)
+        if ((is_document && strcmp(name, "attributes") == 0) || zs_json_get(after, name) != NULL ||
+            zs_json_get(object, name) == NULL)
             continue;
         *is_changed = true;
         zs_json_remove(object, name);
@@ -148,25 +156,23 @@ static bool is_less(const zs_json *shape, const zs_json *other)
     return false;
 }
 
-/* Puts what was changed over the stored document. */
+/* Puts what was touched over the stored document. */
 static enum zs_status apply_change(struct item *item, bool *is_changed, struct zs_error *err)
 {
-    zs_json *document = item->document;
+    zs_json *document = item->document, *attributes = zs_json_get_mutable(document, "attributes");
     const zs_json *before = zs_json_get(item->edit, "before"), *after = zs_json_get(item->edit, "after");
+    const zs_json *were = zs_json_get(before, "attributes"), *are = zs_json_get(after, "attributes");
+    const zs_json *shape = zs_json_get(after, "shape"), *is = zs_json_get(document, "shape");
     if (!zs_json_is_same(zs_json_get(document, "node_type"), zs_json_get(after, "node_type")))
         return fail_changed(item->path, "put something else there", err);
-    const zs_json *shape = zs_json_get(after, "shape"), *is = zs_json_get(document, "shape");
-    if (shape != NULL && !zs_json_is_same(shape, zs_json_get(before, "shape")) &&
-        (zs_json_size(shape) != zs_json_size(is) || is_less(shape, is)))
+    if (shape != NULL && (zs_json_size(shape) != zs_json_size(is) || is_less(shape, is)))
         return fail_changed(item->path, "made this array longer than it is to be", err);
-    zs_json *attributes = zs_json_get_mutable(document, "attributes");
-    const zs_json *were = attributes_of(before), *are = attributes_of(after);
-    if (!zs_json_is_object(attributes) && zs_json_size(are) > 0 && !zs_json_is_same(were, are)) {
+    if (!zs_json_is_object(attributes) && zs_json_is_object(are) && zs_json_size(are) > 0) {
         attributes = zs_json_set(document, "attributes", zs_json_new_object());
         ZS_TRY_MEMORY(attributes, err);
     }
     const bool ok = merge(document, before, after, true, is_changed) &&
-                    (attributes == NULL || merge(attributes, were, are, false, is_changed));
+                    (!zs_json_is_object(attributes) || merge(attributes, were, are, false, is_changed));
     return ok ? ZS_OK : zs_fail_memory(err);
 }
 
@@ -221,13 +227,6 @@ static enum zs_status load(const struct work *work, struct item *item, struct zs
 
 /* ---- Consolidated metadata ---- */
 
-/* Returns the path of an edit relative to a group, borrowed; NULL when it is not below it. */
-static const char *below(const char *group, const char *path)
-{
-    const char *name = zs_path_below(group, path);
-    return name != NULL && name[0] != '\0' ? name : NULL;
-}
-
 /* Updates the consolidated metadata of a group, if it has some. Empty ones are none: a first entry would hide all nodes
  * that they do not list. */
 static enum zs_status update_listing(const struct work *work, struct item *group, bool *is_changed,
@@ -240,9 +239,9 @@ static enum zs_status update_listing(const struct work *work, struct item *group
     ZS_TRY_MEMORY(list, err);
     for (size_t i = 0; i < work->count; i++) {
         const struct item *item = &work->items[i];
-        const char *name = below(group->path, item->path);
+        const char *name = zs_path_below(group->path, item->path);
         const bool is_gone = is_removal(item);
-        if (name != NULL && item->edit != NULL && (is_gone || item->document != NULL))
+        if (name != NULL && name[0] != '\0' && item->edit != NULL && (is_gone || item->document != NULL))
             list[count++] = (struct zs_listed){.name = name, .document = is_gone ? NULL : item->document};
     }
     const enum zs_status status = zs_document_consolidate(group->document, list, count, is_changed, err);
@@ -252,17 +251,13 @@ static enum zs_status update_listing(const struct work *work, struct item *group
 
 /* ---- Building and putting documents ---- */
 
-/* Whether a group had a document when the hierarchy read it. */
-static bool was_there(const struct work *work, const char *path)
-{
-    const struct zs_node *node = work->hierarchy != NULL ? zs_hierarchy_known(work->hierarchy, path) : NULL;
-    return node != NULL && node->document != NULL && !node->is_implicit;
-}
-
 /* Builds a document over the stored one; those below it are built. */
 static enum zs_status build(struct work *work, struct item *item, struct zs_error *err)
 {
     bool is_changed = false;
+    const struct zs_hierarchy_entry *entry =
+        work->hierarchy != NULL ? zs_hierarchy_entry_at(work->hierarchy, item->path) : NULL;
+    const struct zs_node *was = entry != NULL ? entry->node : NULL;
     free(item->text);
     item->text = NULL;
     ZS_TRY(load(work, item, err));
@@ -271,7 +266,7 @@ static enum zs_status build(struct work *work, struct item *item, struct zs_erro
         if (status != ZS_OK && (status != ZS_INVALID || work->hierarchy != NULL))
             return status;
         is_changed = is_changed && status == ZS_OK;
-    } else if (item->document == NULL && was_there(work, item->path)) {
+    } else if (item->document == NULL && was != NULL && was->document != NULL && !was->is_implicit) {
         return zs_fail(err, ZS_INVALID,
                        "%s/%s: another writer removed or renamed this %s meanwhile: nothing is added to it, and "
                        "chunks that were written there belong to no array", work->store->root, item->path,
@@ -321,67 +316,52 @@ static enum zs_status put_all(struct work *work, struct zs_error *err)
 
 /* ---- All documents ---- */
 
-/* Orders by path; what is edited comes before a group that is only above something. */
-static int compare_paths(const void *a, const void *b)
-{
-    const struct item *first = a, *second = b;
-    const int order = zs_path_compare(first->path, second->path);
-    return order != 0 ? order : (first->edit == NULL) - (second->edit == NULL);
-}
-
 /* Orders new documents before those that refer to them, then deeper ones first, so that a group follows its members. */
 static int compare_order(const void *a, const void *b)
 {
     const struct item *first = a, *second = b;
     if (is_first(first) != is_first(second))
         return is_first(first) ? -1 : 1;
-    if (first->depth != second->depth)
-        return second->depth < first->depth ? -1 : 1;
+    const size_t depth = zs_path_depth(first->path), other = zs_path_depth(second->path);
+    if (depth != other)
+        return other < depth ? -1 : 1;
     return zs_path_compare(second->path, first->path);
 }
 
 /* Takes over the path. */
-static bool add_item(struct work *work, char *path, zs_json *edit)
+static enum zs_status add_item(struct work *work, char *path, zs_json *edit, struct zs_error *err)
 {
     struct item *grown = path != NULL ? zs_grow(work->items, work->count, &work->capacity, sizeof *grown) : NULL;
     if (grown == NULL) {
         free(path);
-        return false;
+        return zs_fail_memory(err);
     }
     work->items = grown;
-    grown[work->count++] = (struct item){.path = path, .edit = edit, .depth = zs_path_depth(path)};
-    return true;
+    grown[work->count++] = (struct item){.path = path, .edit = edit};
+    return ZS_OK;
 }
 
-/* Lists the documents of edits, and of all groups above them, in the order of writing. */
+/* Lists the documents of edits, and of all groups above them, in the order of writing. Edits are sorted, so a group is
+ * listed already when the edit before is at or below it. */
 static enum zs_status list_items(struct work *work, struct zs_error *err)
 {
-    bool ok = true;
-    for (const zs_json *e = zs_json_first(work->edits); e != NULL && ok; e = zs_json_next(e)) {
-        const char *path = zs_json_text(e, "path", "");
-        ok = add_item(work, zs_strdup(path), (zs_json *)(uintptr_t)e); /* the list may be changed */
-        char *above = zs_path_parent(path);
-        while (above != NULL && ok) {
-            char *next = zs_path_parent(above);
-            ok = add_item(work, above, NULL);
-            above = next;
+    const char *path, *previous = NULL;
+    for (const zs_json *e = zs_json_first(work->edits); e != NULL; e = zs_json_next(e), previous = path) {
+        path = zs_json_text(e, "path", "");
+        ZS_TRY(add_item(work, zs_strdup(path), (zs_json *)(uintptr_t)e, err)); /* the list may be changed */
+        for (size_t n = strlen(path); n > 0;) {
+            while (--n > 0 && path[n] != '/')
+                ;
+            char *above = zs_strndup(path, n);
+            if (above != NULL && previous != NULL && zs_path_is_within(previous, above)) {
+                free(above);
+                break;
+            }
+            ZS_TRY(add_item(work, above, NULL, err));
         }
-        free(above);
     }
-    if (!ok)
-        return zs_fail_memory(err);
     if (work->count > 1)
-        qsort(work->items, work->count, sizeof *work->items, compare_paths);
-    size_t kept = 0;
-    for (size_t i = 0; i < work->count; i++) {
-        if (kept > 0 && strcmp(work->items[kept - 1].path, work->items[i].path) == 0)
-            free(work->items[i].path);
-        else
-            work->items[kept++] = work->items[i];
-    }
-    work->count = kept;
-    if (kept > 1)
-        qsort(work->items, kept, sizeof *work->items, compare_order);
+        qsort(work->items, work->count, sizeof *work->items, compare_order);
     return ZS_OK;
 }
 
@@ -427,16 +407,13 @@ static enum zs_status remove_node(struct zs_store *store, const char *path, stru
  * was written anew beside them. */
 static enum zs_status remove_former(const struct work *work, const struct item *item, struct zs_error *err)
 {
-    static const char member[] = "chunk_key_encoding";
-    const zs_json *before = zs_json_get(item->edit, "before");
+    const zs_json *before = zs_hierarchy_entry_at(work->hierarchy, item->path)->before;
     struct zs_array_meta *was = NULL, *is = NULL;
     struct zs_names keys = {0};
     enum zs_status status = ZS_OK;
-    if (is_removal(item) || zs_json_is_same(zs_json_get(before, member), zs_json_get(item->document, member)))
-        return ZS_OK;
-    const bool are_arrays = zs_array_meta_parse(before, ZS_META_ARRAY, &was, NULL) == ZS_OK &&
-                            zs_array_meta_parse(item->document, ZS_META_ARRAY, &is, NULL) == ZS_OK;
-    const bool has_others = are_arrays && was->ndim == 1 && is->ndim == 1 &&
+    const bool has_others = zs_array_meta_parse(before, ZS_META_ARRAY, &was, NULL) == ZS_OK &&
+                            zs_array_meta_parse(item->document, ZS_META_ARRAY, &is, NULL) == ZS_OK && was->ndim == 1 &&
+                            is->ndim == 1 &&
                             (was->key_is_v2 != is->key_is_v2 || was->key_separator != is->key_separator);
     for (uint64_t i = 0; has_others && i < zs_chunk_count(was, 0) && i < MOST_CHUNKS && status == ZS_OK; i++)
         status = zs_names_add(&keys, zs_chunk_key(was, item->path, &i), err);
@@ -471,49 +448,43 @@ static enum zs_status remove_objects(const struct work *work, struct zs_error *e
 /* Reads the journal: ZS_NOT_FOUND where there is none; *json is NULL for a damaged one, which tells nothing. */
 static enum zs_status read_journal(struct zs_store *store, zs_json **json, struct zs_error *err)
 {
-    char *key = zs_journal_key("zarr.json");
     *json = NULL;
-    ZS_TRY_MEMORY(key, err);
-    zs_store_forget(store, key);
-    const enum zs_status status = zs_document_get(store, key, json, NULL, err);
-    free(key);
+    zs_store_forget(store, journal_key);
+    const enum zs_status status = zs_document_get(store, journal_key, json, NULL, err);
     return status == ZS_CORRUPT ? ZS_OK : status;
 }
 
 /* Removes the journal with this "id". Without a lock another writer may have done it and put the next one. */
 static enum zs_status remove_journal(struct zs_store *store, const zs_json *id, bool is_locked, struct zs_error *err)
 {
-    if (!is_locked) {
-        zs_json *now;
-        const enum zs_status status = read_journal(store, &now, err);
-        const bool is_it = status == ZS_OK && zs_json_is_same(zs_json_get(now, "id"), id);
-        zs_json_free(now);
-        if (!is_it)
-            return status == ZS_NOT_FOUND ? ZS_OK : status;
-    }
-    char *key = zs_journal_key("zarr.json");
-    const enum zs_status status = key != NULL ? zs_store_remove(store, key, err) : zs_fail_memory(err);
-    free(key);
-    return status;
+    zs_json *now = NULL;
+    const enum zs_status status = is_locked ? ZS_OK : read_journal(store, &now, err);
+    const bool is_it = is_locked || zs_json_is_same(zs_json_get(now, "id"), id);
+    zs_json_free(now);
+    if (status != ZS_OK || !is_it)
+        return status == ZS_NOT_FOUND ? ZS_OK : status;
+    return zs_store_remove(store, journal_key, err);
 }
 
-/* Whether a journal has an edit of a node in the store. */
-static bool is_edit(const zs_json *edit)
+/* Whether the edits of a journal are of nodes in the store, and in order. */
+static bool are_edits(const zs_json *edits)
 {
-    const char *path;
-    const zs_json *after = zs_json_get(edit, "after");
-    return zs_json_string(zs_json_get(edit, "path"), &path) && after != NULL &&
-           (path[0] != '\0' ? zs_path_is_clean(path) : zs_json_is_object(after));
+    const char *path, *previous = NULL;
+    for (const zs_json *e = zs_json_first(edits); e != NULL; e = zs_json_next(e), previous = path) {
+        const zs_json *after = zs_json_get(e, "after");
+        if (after == NULL || !zs_json_string(zs_json_get(e, "path"), &path) ||
+            (path[0] != '\0' ? !zs_path_is_clean(path) : !zs_json_is_object(after)) ||
+            (previous != NULL && zs_path_compare(previous, path) >= 0))
+            return false;
+    }
+    return zs_json_size(edits) > 0;
 }
 
 /* Does what a journal tells, in part or again where it was done. What cannot be removed stays: it hinders no writer. */
 static enum zs_status redo_all(struct zs_store *store, zs_json *edits, struct zs_error *err)
 {
     struct work work = {.store = store, .edits = edits};
-    bool are_edits = zs_json_size(edits) > 0;
-    for (const zs_json *e = zs_json_first(edits); e != NULL && are_edits; e = zs_json_next(e))
-        are_edits = is_edit(e);
-    if (!are_edits)
+    if (!are_edits(edits))
         return ZS_OK;
     enum zs_status status = build_all(&work, err);
     if (status == ZS_OK)
@@ -524,34 +495,28 @@ static enum zs_status redo_all(struct zs_store *store, zs_json *edits, struct zs
     return status;
 }
 
-/* Waits until no journal is there, and does one that stays. */
-static enum zs_status enter(struct zs_store *store, bool is_locked, struct zs_error *err)
-{
-    struct zs_error reason = {0};
-    for (int looks = is_locked ? LOOKS : 0;;) {
-        zs_json *json;
-        enum zs_status status = read_journal(store, &json, err);
-        if (status != ZS_OK)
-            return status == ZS_NOT_FOUND ? ZS_OK : status;
-        if (looks < LOOKS) {
-            (void)zs_conflict_again(&looks);
-        } else {
-            status = redo_all(store, zs_json_get_mutable(json, "edits"), &reason);
-            if (status == ZS_OK || status == ZS_NOT_FOUND || status == ZS_INVALID)
-                status = remove_journal(store, zs_json_get(json, "id"), is_locked, &reason);
-        }
-        zs_json_free(json);
-        if (status != ZS_OK)
-            return zs_fail(err, status, "%s: cannot finish what another writer began: %s", store->root, reason.message);
-    }
-}
-
 enum zs_status zs_hierarchy_enter(struct zs_store *store, struct zs_lock **lock, struct zs_error *err)
 {
+    enum zs_status status = ZS_OK;
+    struct zs_error reason = {0};
     ZS_TRY(zs_store_lock(store, "zarr.json", lock, err));
-    const enum zs_status status = enter(store, *lock != NULL, err);
-    if (status != ZS_OK)
-        zs_store_unlock(store, *lock);
+    for (int looks = *lock != NULL ? LOOKS : 0; status == ZS_OK;) {
+        zs_json *json;
+        status = read_journal(store, &json, err);
+        if (status == ZS_NOT_FOUND)
+            return ZS_OK;
+        if (status == ZS_OK && looks < LOOKS) {
+            (void)zs_conflict_again(&looks);
+        } else if (status == ZS_OK) {
+            status = redo_all(store, zs_json_get_mutable(json, "edits"), &reason);
+            if (status == ZS_OK || status == ZS_NOT_FOUND || status == ZS_INVALID)
+                status = remove_journal(store, zs_json_get(json, "id"), *lock != NULL, &reason);
+            if (status != ZS_OK)
+                zs_error_set(err, "%s: cannot finish what another writer began: %s", store->root, reason.message);
+        }
+        zs_json_free(json);
+    }
+    zs_store_unlock(store, *lock);
     return status;
 }
 
@@ -577,18 +542,17 @@ enum zs_status zs_hierarchy_recover(struct zs_store *store, struct zs_error *err
 static enum zs_status put_journal(struct zs_store *store, const zs_json *edits, zs_json **journal,
                                   struct zs_error *err)
 {
-    char digits[17], *text = NULL, *key = zs_journal_key("zarr.json");
+    char digits[17], *text = NULL;
     zs_random_digits(digits, 16);
     *journal = zs_json_new_object();
     if (zs_json_add_string(*journal, "id", digits) != NULL &&
         zs_json_add(*journal, "edits", zs_json_copy(edits)) != NULL)
         text = zs_json_print(*journal);
-    enum zs_status status = key != NULL && text != NULL ? zs_json_check(text, strlen(text), err) : zs_fail_memory(err);
+    enum zs_status status = text != NULL ? zs_json_parse(text, strlen(text), NULL, err) : zs_fail_memory(err);
     if (status != ZS_OK) /* the next writer must be able to read it */
         status = zs_fail_in(err, status, "%s: changes at once", store->root);
     else
-        status = zs_store_put_over(store, key, "", text, strlen(text), err);
-    free(key);
+        status = zs_store_put_over(store, journal_key, "", text, strlen(text), err);
     free(text);
     return status;
 }
@@ -602,53 +566,42 @@ static bool needs_journal(const struct work *work)
     return count > 1 && !work->is_new;
 }
 
-/* Steps 3 to 6. */
-static enum zs_status commit(struct work *work, bool is_locked, bool *is_committed, struct zs_error *err)
-{
-    zs_json *journal = NULL;
-    enum zs_status status = needs_journal(work) ? put_journal(work->store, work->edits, &journal, err) : ZS_OK;
-    *is_committed = status == ZS_OK;
-    if (status == ZS_OK)
-        status = put_all(work, err);
-    if (status == ZS_OK)
-        status = remove_objects(work, err);
-    if (status == ZS_OK && journal != NULL)
-        status = remove_journal(work->store, zs_json_get(journal, "id"), is_locked, err);
-    zs_json_free(journal);
-    return status;
-}
-
-/* All steps. ZS_CONFLICT: another writer put a journal meanwhile. */
+/* All steps. ZS_CONFLICT, unless *is_committed: another writer put a journal meanwhile. */
 static enum zs_status flush_edits(struct zs_hierarchy *hierarchy, zs_json *edits, bool *is_committed,
                                   struct zs_error *err)
 {
     struct zs_lock *lock = NULL;
+    zs_json *journal = NULL;
     struct work work = {
         .store = hierarchy->store, .edits = edits, .hierarchy = hierarchy, .is_new = hierarchy->is_new};
     if (!work.is_new)
         ZS_TRY(zs_hierarchy_enter(hierarchy->store, &lock, err));
     enum zs_status status = build_all(&work, err);
+    if (status == ZS_OK && needs_journal(&work))
+        status = put_journal(work.store, edits, &journal, err);
+    *is_committed = status == ZS_OK;
     if (status == ZS_OK)
-        status = commit(&work, lock != NULL, is_committed, err);
+        status = put_all(&work, err);
+    if (status == ZS_OK)
+        status = remove_objects(&work, err);
+    if (status == ZS_OK && journal != NULL)
+        status = remove_journal(work.store, zs_json_get(journal, "id"), lock != NULL, err);
     zs_store_unlock(hierarchy->store, lock);
+    zs_json_free(journal);
     free_work(&work);
     return status;
 }
 
-/* Makes the list of pending changes, and writes it. */
-static enum zs_status flush(struct zs_hierarchy *hierarchy, struct zs_error *err)
+/* Writes a list of pending changes. */
+static enum zs_status flush(struct zs_hierarchy *hierarchy, zs_json *edits, struct zs_error *err)
 {
     int tries = 0;
     bool is_committed = false;
-    zs_json *edits = make_edits(hierarchy);
-    ZS_TRY_MEMORY(edits, err);
-    enum zs_status status = zs_store_wait_commits(hierarchy->store, err); /* of chunks that documents refer to */
-    if (status == ZS_OK) {
-        do
-            status = flush_edits(hierarchy, edits, &is_committed, err);
-        while (status == ZS_CONFLICT && !is_committed && zs_conflict_again(&tries));
-    }
-    zs_json_free(edits);
+    ZS_TRY(zs_store_wait_commits(hierarchy->store, err)); /* of chunks that documents refer to */
+    enum zs_status status;
+    do
+        status = flush_edits(hierarchy, edits, &is_committed, err);
+    while (status == ZS_CONFLICT && !is_committed && zs_conflict_again(&tries));
     return status;
 }
 
@@ -656,15 +609,16 @@ enum zs_status zs_hierarchy_flush(struct zs_hierarchy *hierarchy, struct zs_erro
 {
     if (hierarchy->is_deferred)
         return ZS_OK;
-    if (zs_hierarchy_is_changed(hierarchy)) {
-        struct zs_error reason = {0};
-        ZS_TRY(zs_hierarchy_check_writable(hierarchy, err));
-        const enum zs_status status = flush(hierarchy, &reason);
-        if (status != ZS_OK) {
-            zs_hierarchy_end(hierarchy, status, &reason);
-            return zs_fail(err, status, "%s", reason.message);
-        }
+    zs_json *edits = make_edits(hierarchy);
+    ZS_TRY_MEMORY(edits, err);
+    const bool is_changed = zs_json_size(edits) > 0;
+    enum zs_status status = is_changed ? zs_hierarchy_check_writable(hierarchy, err) : ZS_OK;
+    if (is_changed && status == ZS_OK && (status = flush(hierarchy, edits, &hierarchy->end_reason)) != ZS_OK) {
+        hierarchy->ended = status;
+        (void)zs_fail(err, status, "%s", hierarchy->end_reason.message);
     }
+    zs_json_free(edits);
+    ZS_TRY(status);
     for (size_t i = 0; i < hierarchy->count; i++) {
         hierarchy->entries[i].change = ZS_CHANGE_NONE;
         zs_json_free(hierarchy->entries[i].before);

@@ -1,6 +1,7 @@
 /* Finds the nodes of a store, one by one or all at once: from consolidated metadata, or by walking through it. */
 #include "zarr/hierarchy.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,15 +9,6 @@
 #include "zarr/hierarchy_private.h"
 
 /* ---- The table ---- */
-
-void zs_hierarchy_entry_free(struct zs_hierarchy_entry *entry)
-{
-    zs_node_free(entry->node);
-    zs_json_free(entry->before);
-    free(entry->path);
-    free(entry->message);
-    *entry = (struct zs_hierarchy_entry){0};
-}
 
 static const char *path_of_entry(const void *entry)
 {
@@ -48,53 +40,43 @@ struct zs_hierarchy_entry *zs_hierarchy_entry_at(const struct zs_hierarchy *hier
     return is_there ? &hierarchy->entries[i] : NULL;
 }
 
-const struct zs_node *zs_hierarchy_known(const struct zs_hierarchy *hierarchy, const char *path)
-{
-    const struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, path);
-    return entry != NULL ? entry->node : NULL;
-}
-
-const struct zs_hierarchy_entry *zs_hierarchy_insert(struct zs_hierarchy *hierarchy, struct zs_hierarchy_entry entry)
+/* Returns the entry of a path, made where there is none; NULL without memory. The lock is held. */
+static struct zs_hierarchy_entry *entry_of(struct zs_hierarchy *hierarchy, const char *path)
 {
     bool is_there;
-    const size_t i = position(hierarchy, entry.path, &is_there);
-    if (is_there) {
-        struct zs_hierarchy_entry older = hierarchy->entries[i];
-        if (older.node == NULL && entry.node != NULL) {
-            entry.change = older.change;
-            entry.before = older.before;
-            older.before = NULL;
-            hierarchy->entries[i] = entry;
-            entry = older;
-        }
-        zs_hierarchy_entry_free(&entry);
+    const size_t i = position(hierarchy, path, &is_there);
+    if (is_there)
         return &hierarchy->entries[i];
-    }
     struct zs_hierarchy_entry *grown = zs_grow(hierarchy->entries, hierarchy->count, &hierarchy->capacity,
                                                sizeof *grown);
-    if (grown == NULL)
+    char *own = zs_strdup(path);
+    if (grown != NULL)
+        hierarchy->entries = grown;
+    if (grown == NULL || own == NULL) {
+        free(own);
         return NULL;
-    hierarchy->entries = grown;
-    memmove(hierarchy->entries + i + 1, hierarchy->entries + i, (hierarchy->count - i) * sizeof *hierarchy->entries);
-    hierarchy->entries[i] = entry;
+    }
+    memmove(grown + i + 1, grown + i, (hierarchy->count - i) * sizeof *grown);
+    grown[i] = (struct zs_hierarchy_entry){.path = own, .status = ZS_NOT_FOUND};
     hierarchy->count++;
-    return &hierarchy->entries[i];
+    return &grown[i];
 }
 
 static enum zs_status find(struct zs_hierarchy *hierarchy, const char *path, const struct zs_node **node,
                            struct zs_error *err);
 
-bool zs_hierarchy_name_dimensions(struct zs_hierarchy *hierarchy, struct zs_node *node)
+/* Names the dimensions of an array that names none as its group or the one above does, before it gets into the table:
+ * nodes in it do not change. False without memory. */
+static bool name_dimensions(struct zs_hierarchy *hierarchy, struct zs_node *node)
 {
     bool ok = true;
-    char *path = node != NULL && zs_node_lacks_names(node) ? zs_path_parent(node->path) : NULL;
-    for (int above = 0; above < 2 && path != NULL && zs_node_lacks_names(node) && ok; above++) {
-        const struct zs_node *group;
+    const struct zs_node *group;
+    char *path = node != NULL && zs_node_lacks_names(node) ? zs_strdup(node->path) : NULL;
+    for (int above = 0; above < 2 && path != NULL && path[0] != '\0' && zs_node_lacks_names(node) && ok; above++) {
+        const size_t n = (size_t)(zs_path_name(path) - path);
+        path[n > 0 ? n - 1 : 0] = '\0';
         if (find(hierarchy, path, &group, NULL) == ZS_OK)
             ok = zs_node_take_names(node, group);
-        char *next = zs_path_parent(path);
-        free(path);
-        path = next;
     }
     free(path);
     return ok;
@@ -108,26 +90,6 @@ static enum zs_status list_names(const struct zs_hierarchy *hierarchy, const cha
 {
     return hierarchy->is_draft ? zs_draft_list(hierarchy->store, path, names, err)
                                : zs_store_list(hierarchy->store, path, names, err);
-}
-
-/* Returns whether a path without zarr.json is a group, since old writers left out the documents of groups: it holds
- * directories, and these are not the chunks of an array above it. */
-static bool is_implicit_group(struct zs_hierarchy *hierarchy, const char *path)
-{
-    char **names;
-    if (hierarchy->store->is_remote || list_names(hierarchy, path, &names, NULL) != ZS_OK)
-        return false;
-    bool has_directory = false;
-    for (char **name = names; *name != NULL && !has_directory; name++)
-        has_directory = zs_prefix_length(*name) > 0;
-    zs_names_free(names);
-    char *parent = has_directory ? zs_path_parent(path) : NULL;
-    const struct zs_node *above = NULL;
-    const bool is_group =
-        parent != NULL && find(hierarchy, parent, &above, NULL) == ZS_OK &&
-            above->type == ZS_NODE_GROUP;
-    free(parent);
-    return is_group;
 }
 
 static enum zs_status fail_absent(const struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
@@ -145,16 +107,51 @@ static enum zs_status answer(const struct zs_hierarchy *hierarchy, const struct 
     return ZS_OK;
 }
 
-/* Reads a node from the store. The caller owns it. */
+enum zs_status zs_hierarchy_put(struct zs_hierarchy *hierarchy, const char *path, struct zs_node *node,
+                                enum zs_status status, const struct zs_error *reason, const struct zs_node **kept,
+                                struct zs_error *err)
+{
+    const bool needs_message = status != ZS_OK && status != ZS_NOT_FOUND;
+    char *message = needs_message ? zs_strdup(reason->message) : NULL;
+    const bool ok = name_dimensions(hierarchy, node) && (message != NULL || !needs_message);
+    (void)pthread_mutex_lock(&hierarchy->lock);
+    struct zs_hierarchy_entry *entry = ok ? entry_of(hierarchy, path) : NULL;
+    if (entry != NULL && entry->node == NULL && entry->message == NULL) {
+        entry->node = node;
+        entry->status = status;
+        entry->message = message;
+        node = NULL;
+        message = NULL;
+    }
+    status = entry != NULL ? answer(hierarchy, entry, kept, err) : zs_fail_memory(err);
+    (void)pthread_mutex_unlock(&hierarchy->lock);
+    zs_node_free(node);
+    free(message);
+    return status;
+}
+
+/* Reads a node from the store. The caller owns it. A path without zarr.json is a group, since old writers left out the
+ * documents of groups, where it holds directories, and these are not the chunks of an array above it. */
 static enum zs_status ask(struct zs_hierarchy *hierarchy, const char *path, struct zs_node **node, struct zs_error *err)
 {
-    const enum zs_status status = hierarchy->is_draft ? zs_draft_get_node(hierarchy->store, path, node, err)
-                                                      : zs_document_get_node(hierarchy->store, path, node, err);
+    char **names = NULL;
+    enum zs_status status = hierarchy->is_draft ? zs_draft_get_node(hierarchy->store, path, node, err)
+                                                : zs_document_get_node(hierarchy->store, path, node, err);
     if (status != ZS_NOT_FOUND)
         return status;
-    if (is_implicit_group(hierarchy, path))
-        return zs_node_create_implicit(path, node, err);
-    return fail_absent(hierarchy, path, err);
+    if (!hierarchy->store->is_remote)
+        status = list_names(hierarchy, path, &names, err);
+    if (status != ZS_OK) /* ZS_UNSUPPORTED: it is no directory */
+        return status == ZS_NOT_FOUND || status == ZS_UNSUPPORTED ? fail_absent(hierarchy, path, err) : status;
+    bool is_group = false;
+    for (char **name = names; *name != NULL && !is_group; name++)
+        is_group = zs_prefix_length(*name) > 0;
+    zs_names_free(names);
+    char *parent = is_group ? zs_path_parent(path) : NULL;
+    const struct zs_node *above = NULL;
+    is_group = parent != NULL && find(hierarchy, parent, &above, NULL) == ZS_OK && above->type == ZS_NODE_GROUP;
+    free(parent);
+    return is_group ? zs_node_create_implicit(path, node, err) : fail_absent(hierarchy, path, err);
 }
 
 /* Counts a look-up or a listing that failed, and fails with its reason. */
@@ -179,10 +176,7 @@ static enum zs_status fail_without_memory(struct zs_hierarchy *hierarchy, struct
 
 size_t zs_hierarchy_failures(struct zs_hierarchy *hierarchy)
 {
-    (void)pthread_mutex_lock(&hierarchy->lock);
-    const size_t failures = hierarchy->failures;
-    (void)pthread_mutex_unlock(&hierarchy->lock);
-    return failures;
+    return hierarchy->failures;
 }
 
 enum zs_status zs_hierarchy_check_since(struct zs_hierarchy *hierarchy, size_t failures, struct zs_error *err)
@@ -215,26 +209,12 @@ static enum zs_status find(struct zs_hierarchy *hierarchy, const char *path, con
                        hierarchy->store->root, path);
 
     struct zs_error reason = {0};
-    struct zs_hierarchy_entry entry = {0};
-    entry.status = ask(hierarchy, path, &entry.node, &reason);
-    if (entry.status != ZS_OK && !zs_is_no_node(entry.status))
-        return fail_look_up(hierarchy, entry.status, &reason, err);
-    entry.path = zs_strdup(path);
-    entry.message = entry.status != ZS_OK ? zs_strdup(reason.message) : NULL;
-    const struct zs_hierarchy_entry *kept = NULL;
-    const bool is_named = zs_hierarchy_name_dimensions(hierarchy, entry.node);
-    if (is_named && entry.path != NULL && (entry.node != NULL || entry.message != NULL)) {
-        (void)pthread_mutex_lock(&hierarchy->lock);
-        kept = zs_hierarchy_insert(hierarchy, entry); /* if another thread was first, its result stays */
-        if (kept != NULL)
-            status = answer(hierarchy, kept, node, err);
-        (void)pthread_mutex_unlock(&hierarchy->lock);
-    }
-    if (kept == NULL) {
-        zs_hierarchy_entry_free(&entry);
-        return fail_without_memory(hierarchy, err);
-    }
-    return status;
+    struct zs_node *found = NULL;
+    status = ask(hierarchy, path, &found, &reason);
+    if (status != ZS_OK && !zs_is_no_node(status))
+        return fail_look_up(hierarchy, status, &reason, err);
+    status = zs_hierarchy_put(hierarchy, path, found, status, &reason, node, err);
+    return status == ZS_NO_MEMORY ? fail_without_memory(hierarchy, err) : status;
 }
 
 enum zs_status zs_hierarchy_node(struct zs_hierarchy *hierarchy, const char *path, const struct zs_node **node,
@@ -255,8 +235,6 @@ enum zs_status zs_hierarchy_node_at(struct zs_hierarchy *hierarchy, const char *
     if (name[0] == '/')
         return zs_fail(err, ZS_INVALID, "path \"%.200s\": expected one that is relative to a group", name);
     char *path = zs_format("%s/%s", base, name);
-    if (path == NULL)
-        return fail_without_memory(hierarchy, err);
     const enum zs_status status = zs_hierarchy_node(hierarchy, path, node, err);
     free(path);
     return status;
@@ -264,9 +242,9 @@ enum zs_status zs_hierarchy_node_at(struct zs_hierarchy *hierarchy, const char *
 
 /* ---- Consolidated metadata ---- */
 
-static int compare_entries(const void *a, const void *b)
+static int compare_listed(const void *a, const void *b)
 {
-    return zs_path_compare(((const struct zs_hierarchy_entry *)a)->path, ((const struct zs_hierarchy_entry *)b)->path);
+    return zs_path_compare(zs_json_name(*(const zs_json *const *)a), zs_json_name(*(const zs_json *const *)b));
 }
 
 /* Keeps the first name that is left out; without memory none, and nothing else fails. */
@@ -297,63 +275,47 @@ static bool is_usable_key(struct zs_hierarchy *hierarchy, const char *key)
     return false;
 }
 
-/* Builds the entry of one listed document. */
-static enum zs_status make_entry(const struct zs_store *store, const char *path, const zs_json *document,
-                                 struct zs_hierarchy_entry *entry, struct zs_error *err)
-{
-    struct zs_error reason = {0};
-    *entry = (struct zs_hierarchy_entry){0};
-    /* The cast is safe: a node that does not own its document only reads it. */
-    entry->status = zs_node_create(path, (zs_json *)document, false, &entry->node, &reason);
-    if (entry->status != ZS_NO_MEMORY) {
-        if (entry->status != ZS_OK) {
-            (void)zs_fail_in(&reason, entry->status, "%s: consolidated metadata", store->root);
-            entry->message = zs_strdup(reason.message);
-        }
-        entry->path = zs_strdup(path);
-    }
-    if (entry->path == NULL || (entry->node == NULL && entry->message == NULL)) {
-        zs_hierarchy_entry_free(entry);
-        return zs_fail_memory(err);
-    }
-    return ZS_OK;
-}
-
 /* Puts a group without zarr.json into the table. */
 static enum zs_status add_implicit_group(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
 {
-    struct zs_hierarchy_entry entry = {.path = zs_strdup(path)};
-    const struct zs_hierarchy_entry *kept = NULL;
-    if (entry.path != NULL && zs_node_create_implicit(path, &entry.node, err) == ZS_OK) {
-        (void)pthread_mutex_lock(&hierarchy->lock);
-        kept = zs_hierarchy_insert(hierarchy, entry);
-        (void)pthread_mutex_unlock(&hierarchy->lock);
-    }
-    if (kept != NULL)
-        return ZS_OK;
-    zs_hierarchy_entry_free(&entry);
-    return zs_fail_memory(err);
+    struct zs_node *made;
+    const struct zs_node *kept;
+    ZS_TRY(zs_node_create_implicit(path, &made, err));
+    return zs_hierarchy_put(hierarchy, path, made, ZS_OK, NULL, &kept, err);
 }
 
-/* Adds the groups above a path that are not listed. */
+/* Adds the group above a path, and those above it, where they are not listed. */
 static enum zs_status add_groups_above(struct zs_hierarchy *hierarchy, const char *path, size_t *added,
                                        struct zs_error *err)
 {
-    enum zs_status status = ZS_OK;
-    char *group = zs_path_parent(path);
-    while (group != NULL && status == ZS_OK && zs_hierarchy_entry_at(hierarchy, group) == NULL) {
-        status = ++*added <= ZS_HIERARCHY_MAX_NODES
-                     ? add_implicit_group(hierarchy, group, err)
-                     : zs_fail(err, ZS_INVALID, "%s/zarr.json: consolidated_metadata: expected at most %d groups that "
-                               "are not listed", hierarchy->store->root, ZS_HIERARCHY_MAX_NODES);
-        char *above = zs_path_parent(group);
-        free(group);
-        group = above;
-    }
-    if (group == NULL && status == ZS_OK) /* the root is there */
-        return zs_fail_memory(err);
-    free(group);
-    return status;
+    char group[ZS_HIERARCHY_MAX_PATH + 1];
+    const char *name = zs_path_name(path);
+    (void)snprintf(group, sizeof group, "%.*s", (int)(name - path) - (name > path), path);
+    if (zs_hierarchy_entry_at(hierarchy, group) != NULL) /* the root is there */
+        return ZS_OK;
+    ZS_TRY(add_groups_above(hierarchy, group, added, err));
+    return ++*added <= ZS_HIERARCHY_MAX_NODES
+               ? add_implicit_group(hierarchy, group, err)
+               : zs_fail(err, ZS_INVALID, "%s/zarr.json: consolidated_metadata: expected at most %d groups that are "
+                         "not listed", hierarchy->store->root, ZS_HIERARCHY_MAX_NODES);
+}
+
+/* Adds the node of a listed document. */
+static enum zs_status add_listed(struct zs_hierarchy *hierarchy, const zs_json *document, size_t *added,
+                                 struct zs_error *err)
+{
+    const char *path = zs_json_name(document);
+    struct zs_node *node = NULL;
+    const struct zs_node *kept;
+    struct zs_error reason = {0};
+    ZS_TRY(add_groups_above(hierarchy, path, added, err));
+    /* The cast is safe: a node that does not own its document only reads it. */
+    enum zs_status status = zs_node_create(path, (zs_json *)document, false, &node, &reason);
+    if (status != ZS_OK)
+        (void)zs_fail_in(&reason, status, "%s: consolidated metadata", hierarchy->store->root);
+    if (status != ZS_NO_MEMORY)
+        status = zs_hierarchy_put(hierarchy, path, node, status, &reason, &kept, err);
+    return status == ZS_NO_MEMORY ? zs_fail_memory(err) : ZS_OK;
 }
 
 /* Adds the nodes of the root's consolidated metadata, if any, to the table, whose only entry is the root. */
@@ -363,29 +325,18 @@ static enum zs_status consolidate(struct zs_hierarchy *hierarchy, struct zs_erro
     const zs_json *metadata = zs_document_listing(hierarchy->entries[0].node->document);
     if (!zs_json_equals(zs_json_get(consolidated, "kind"), "inline") || metadata == NULL)
         return ZS_OK;
-    const size_t members = zs_json_size(metadata);
-    struct zs_hierarchy_entry *found = zs_calloc(members, sizeof *found);
+    const zs_json **found = zs_calloc(zs_json_size(metadata), sizeof(zs_json *));
     ZS_TRY_MEMORY(found, err);
     enum zs_status status = ZS_OK;
-    size_t n = 0;
-    for (const zs_json *c = zs_json_first(metadata); c != NULL && status == ZS_OK; c = zs_json_next(c))
-        if (is_usable_key(hierarchy, zs_json_name(c)) &&
-            (status = make_entry(hierarchy->store, zs_json_name(c), c, &found[n], err)) == ZS_OK)
-            n++;
-
-    /* In order, each entry is appended at the end of the table, and the members of a group follow it. */
+    size_t n = 0, added = 0;
+    for (const zs_json *c = zs_json_first(metadata); c != NULL; c = zs_json_next(c))
+        if (is_usable_key(hierarchy, zs_json_name(c)))
+            found[n++] = c;
+    /* In order, each is appended at the end of the table, and the members of a group follow it. */
     if (n > 1)
-        qsort(found, n, sizeof *found, compare_entries);
-    size_t added = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (status == ZS_OK)
-            status = add_groups_above(hierarchy, found[i].path, &added, err);
-        if (status == ZS_OK && (!zs_hierarchy_name_dimensions(hierarchy, found[i].node) ||
-                                zs_hierarchy_insert(hierarchy, found[i]) == NULL))
-            status = zs_fail_memory(err);
-        if (status != ZS_OK)
-            zs_hierarchy_entry_free(&found[i]);
-    }
+        qsort(found, n, sizeof *found, compare_listed);
+    for (size_t i = 0; i < n && status == ZS_OK; i++)
+        status = add_listed(hierarchy, found[i], &added, err);
     free(found);
     hierarchy->is_consolidated = status == ZS_OK && n > 0;
     return status;
@@ -457,13 +408,6 @@ static enum zs_status walk_below(struct walk *w, const char *path, int depth, st
     return status;
 }
 
-static enum zs_status walk_store(struct walk *w, struct zs_error *err)
-{
-    const struct zs_node *root;
-    ZS_TRY(find(w->hierarchy, "", &root, err));
-    return root->type == ZS_NODE_GROUP ? walk_below(w, "", 0, err) : ZS_OK;
-}
-
 /* ---- Lists ---- */
 
 bool zs_hierarchy_is_listed(const struct zs_hierarchy *hierarchy, size_t i)
@@ -498,15 +442,15 @@ enum zs_status zs_hierarchy_list(struct zs_hierarchy *hierarchy, const struct zs
 {
     struct walk w = {.hierarchy = hierarchy};
     struct zs_error reason = {0};
-    (void)pthread_mutex_lock(&hierarchy->lock);
     const bool is_complete = hierarchy->is_consolidated || hierarchy->is_walked;
-    (void)pthread_mutex_unlock(&hierarchy->lock);
-    const enum zs_status status = is_complete ? ZS_OK : walk_store(&w, &reason);
+    const struct zs_node *root;
+    enum zs_status status = is_complete ? ZS_OK : find(hierarchy, "", &root, &reason);
+    if (!is_complete && status == ZS_OK && root->type == ZS_NODE_GROUP)
+        status = walk_below(&w, "", 0, &reason);
     if (status != ZS_OK && (status != ZS_UNSUPPORTED || w.directories > 0)) /* else the store cannot be listed */
         return fail_look_up(hierarchy, status, &reason, err);
-    (void)pthread_mutex_lock(&hierarchy->lock);
-    hierarchy->is_walked = hierarchy->is_walked || status == ZS_OK;
-    (void)pthread_mutex_unlock(&hierarchy->lock);
+    if (status == ZS_OK)
+        hierarchy->is_walked = true;
     return zs_hierarchy_list_known(hierarchy, nodes, count, err);
 }
 
@@ -577,30 +521,28 @@ static enum zs_status create_root(struct zs_hierarchy *hierarchy, zs_json *docum
         const enum zs_status status = zs_node_create("", document, true, root, err);
         return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s", store->root);
     }
-    const enum zs_status status = zs_draft_open(store, document, err);
     zs_json_free(document);
-    return status == ZS_OK ? zs_draft_get_node(store, "", root, err) : status;
+    store->read_only = "is a store of the 2022 draft of Zarr v3, which is only read";
+    return zs_draft_get_node(store, "", root, err);
 }
 
 /* Takes over the document, also on failure. */
 static enum zs_status open_document(struct zs_store *store, zs_json *document, bool use_consolidated,
                                     struct zs_hierarchy **out, struct zs_error *err)
 {
-    struct zs_hierarchy_entry root = {.path = zs_strdup("")};
     struct zs_hierarchy *hierarchy = NULL;
+    struct zs_node *made;
+    const struct zs_node *root;
     enum zs_status status = zs_hierarchy_create(store, &hierarchy, err);
     if (status != ZS_OK) {
         zs_json_free(document);
-        free(root.path);
         return status;
     }
     hierarchy->is_consolidated = hierarchy->is_new = false;
-    status = create_root(hierarchy, document, &root.node, err);
-    if (status == ZS_OK && (root.path == NULL || zs_hierarchy_insert(hierarchy, root) == NULL))
-        status = zs_fail_memory(err);
-    if (status != ZS_OK)
-        zs_hierarchy_entry_free(&root);
-    else if (use_consolidated)
+    status = create_root(hierarchy, document, &made, err);
+    if (status == ZS_OK)
+        status = zs_hierarchy_put(hierarchy, "", made, ZS_OK, NULL, &root, err);
+    if (status == ZS_OK && use_consolidated)
         status = consolidate(hierarchy, err);
     if (status == ZS_OK)
         *out = hierarchy;
@@ -630,8 +572,13 @@ void zs_hierarchy_free(struct zs_hierarchy *hierarchy)
     if (hierarchy == NULL)
         return;
     /* The root, the first entry, owns the documents of consolidated nodes: free it last. */
-    while (hierarchy->count > 0)
-        zs_hierarchy_entry_free(&hierarchy->entries[--hierarchy->count]);
+    while (hierarchy->count > 0) {
+        struct zs_hierarchy_entry *entry = &hierarchy->entries[--hierarchy->count];
+        zs_node_free(entry->node);
+        zs_json_free(entry->before);
+        free(entry->path);
+        free(entry->message);
+    }
     for (struct zs_node *node = hierarchy->retired, *next; node != NULL; node = next) {
         next = node->next;
         zs_node_free(node);

@@ -123,7 +123,6 @@ enum zs_status zs_hierarchy_keep(struct zs_hierarchy *hierarchy, enum zs_status 
 
 /* Returns whether the store is being created: it holds only the nodes that were added through this hierarchy. */
 bool zs_hierarchy_is_new(const struct zs_hierarchy *hierarchy);
-bool zs_hierarchy_is_changed(const struct zs_hierarchy *hierarchy);
 
 /* While flushes are deferred, zs_hierarchy_flush() succeeds and leaves the changes pending: several steps appear at
  * once. */

@@ -20,13 +20,15 @@ enum zs_status zs_hierarchy_check_path(const char *path, struct zs_error *err)
     return ZS_OK;
 }
 
-/* Removes the node, if any, from an entry; it is kept until the hierarchy is freed. */
+/* Removes what was found from an entry; a node is kept until the hierarchy is freed. */
 static void vacate(struct zs_hierarchy *hierarchy, struct zs_hierarchy_entry *entry)
 {
-    if (entry->node == NULL)
-        return;
-    entry->node->next = hierarchy->retired;
-    hierarchy->retired = entry->node;
+    if (entry->node != NULL) {
+        entry->node->next = hierarchy->retired;
+        hierarchy->retired = entry->node;
+    }
+    free(entry->message);
+    entry->message = NULL;
     entry->node = NULL;
     entry->status = ZS_NOT_FOUND;
 }
@@ -34,53 +36,35 @@ static void vacate(struct zs_hierarchy *hierarchy, struct zs_hierarchy_entry *en
 /* Puts a node, which it takes over, into the table, and retires the node at the same path. Notes no change. */
 static enum zs_status put_node(struct zs_hierarchy *hierarchy, struct zs_node *node, struct zs_error *err)
 {
-    struct zs_hierarchy_entry entry = {.path = zs_strdup(node->path), .node = node};
-    enum zs_status status = entry.path != NULL ? zs_hierarchy_check_path(entry.path, err) : zs_fail_memory(err);
+    const struct zs_node *kept;
     struct zs_hierarchy_entry *present = zs_hierarchy_entry_at(hierarchy, node->path);
-    if (status == ZS_OK && present != NULL)
+    const enum zs_status status = zs_hierarchy_check_path(node->path, err);
+    if (status != ZS_OK) {
+        zs_node_free(node);
+        return status;
+    }
+    if (present != NULL)
         vacate(hierarchy, present);
-    if (status == ZS_OK && (!zs_hierarchy_name_dimensions(hierarchy, node) ||
-                            zs_hierarchy_insert(hierarchy, entry) == NULL))
-        status = zs_fail_memory(err);
-    if (status != ZS_OK)
-        zs_hierarchy_entry_free(&entry);
-    return status;
+    return zs_hierarchy_put(hierarchy, node->path, node, ZS_OK, NULL, &kept, err);
 }
 
 /* ---- Pending changes ---- */
 
-static enum zs_change change_at(const struct zs_hierarchy *hierarchy, const char *path)
-{
-    const struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, path);
-    return entry != NULL ? entry->change : ZS_CHANGE_NONE;
-}
-
 bool zs_hierarchy_hides(const struct zs_hierarchy *hierarchy, const char *path, bool or_new)
 {
     bool hides = false;
-    char *above = zs_strdup(path); /* without memory: NULL, and the store is read */
-    while (above != NULL && !hides) {
-        const enum zs_change change = change_at(hierarchy, above);
-        hides = change == ZS_CHANGE_REMOVED || (or_new && change == ZS_CHANGE_NEW);
-        char *next = zs_path_parent(above);
-        free(above);
-        above = next;
+    for (size_t i = 0; i < hierarchy->count && hierarchy->edits > 0 && !hides; i++) {
+        const struct zs_hierarchy_entry *entry = &hierarchy->entries[i];
+        hides = (entry->change == ZS_CHANGE_REMOVED || (or_new && entry->change == ZS_CHANGE_NEW)) &&
+                zs_path_is_within(path, entry->path);
     }
-    free(above);
     return hides;
-}
-
-bool zs_hierarchy_is_changed(const struct zs_hierarchy *hierarchy)
-{
-    bool is_changed = false;
-    for (size_t i = 0; i < hierarchy->count && !is_changed; i++)
-        is_changed = hierarchy->entries[i].change != ZS_CHANGE_NONE;
-    return is_changed;
 }
 
 bool zs_hierarchy_is_unpublished(const struct zs_hierarchy *hierarchy, const struct zs_node *node)
 {
-    return change_at(hierarchy, node->path) == ZS_CHANGE_NEW;
+    const struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, node->path);
+    return entry != NULL && entry->change == ZS_CHANGE_NEW;
 }
 
 bool zs_hierarchy_takes_dots(const struct zs_hierarchy *hierarchy, const struct zs_node *node)
@@ -104,12 +88,10 @@ static enum zs_status note(struct zs_hierarchy *hierarchy, const char *path, str
     ZS_TRY(zs_hierarchy_check_path(path, err));
     struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, path);
     if (entry == NULL) {
-        struct zs_hierarchy_entry absent = {.path = zs_strdup(path), .status = ZS_NOT_FOUND};
-        if (absent.path == NULL || zs_hierarchy_insert(hierarchy, absent) == NULL) {
-            zs_hierarchy_entry_free(&absent);
-            return zs_fail_memory(err);
-        }
+        const struct zs_node *none;
+        (void)zs_hierarchy_put(hierarchy, path, NULL, ZS_NOT_FOUND, NULL, &none, err);
         entry = zs_hierarchy_entry_at(hierarchy, path);
+        ZS_TRY_MEMORY(entry, err);
     }
     hierarchy->edits++;
     if (entry->change == ZS_CHANGE_EDIT || entry->change == ZS_CHANGE_NEW)
@@ -127,22 +109,14 @@ size_t zs_hierarchy_edits(const struct zs_hierarchy *hierarchy)
     return hierarchy->edits;
 }
 
-void zs_hierarchy_end(struct zs_hierarchy *hierarchy, enum zs_status status, const struct zs_error *reason)
-{
-    if (hierarchy->ended != ZS_OK)
-        return;
-    hierarchy->ended = status;
-    hierarchy->end_reason = *reason;
-}
-
 void zs_hierarchy_abandon(struct zs_hierarchy *hierarchy, size_t edits)
 {
-    if (hierarchy->edits == edits)
+    if (hierarchy->edits == edits || hierarchy->ended != ZS_OK)
         return;
-    struct zs_error err;
-    zs_error_set(&err, "%s: an edit of several documents failed: what is pending since it began, and what is changed "
-                 "now, is not written; open the store again", hierarchy->store->root);
-    zs_hierarchy_end(hierarchy, ZS_INVALID, &err);
+    zs_error_set(&hierarchy->end_reason,
+                 "%s: an edit of several documents failed: what is pending since it began, and what is changed now, is "
+                 "not written; open the store again", hierarchy->store->root);
+    hierarchy->ended = ZS_INVALID;
 }
 
 enum zs_status zs_hierarchy_keep(struct zs_hierarchy *hierarchy, enum zs_status status)
@@ -192,24 +166,24 @@ enum zs_status zs_hierarchy_add(struct zs_hierarchy *hierarchy, struct zs_node *
 enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *hierarchy, const char *path, const struct zs_node **node,
                                      struct zs_error *err)
 {
-    size_t first, end;
     zs_json *document = NULL;
     struct zs_node *stored = NULL;
     *node = NULL;
     ZS_TRY(zs_hierarchy_check_path(path, err));
     if (zs_hierarchy_hides(hierarchy, path, false) && !hierarchy->is_new)
         ZS_TRY(zs_hierarchy_flush(hierarchy, err));
-    const struct zs_node *known = zs_hierarchy_known(hierarchy, path);
-    if ((known == NULL || known->is_implicit) && !hierarchy->is_new && !zs_hierarchy_hides(hierarchy, path, true)) {
+    const struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, path);
+    const bool is_known = entry != NULL && entry->node != NULL && !entry->node->is_implicit;
+    if (!is_known && !hierarchy->is_new && !zs_hierarchy_hides(hierarchy, path, true)) {
         ZS_TRY(zs_document_load(hierarchy->store, path, &document, NULL, err));
         if (document != NULL) {
             ZS_TRY(zs_node_create(path, document, true, &stored, err));
             ZS_TRY(put_node(hierarchy, stored, err));
         }
     }
-    zs_hierarchy_within(hierarchy, path, &first, &end);
-    if (first < end && strcmp(hierarchy->entries[first].path, path) == 0 && zs_hierarchy_is_listed(hierarchy, first))
-        *node = hierarchy->entries[first].node;
+    entry = zs_hierarchy_entry_at(hierarchy, path);
+    if (entry != NULL && zs_hierarchy_is_listed(hierarchy, (size_t)(entry - hierarchy->entries)))
+        *node = entry->node;
     return ZS_OK;
 }
 
@@ -246,13 +220,15 @@ void zs_hierarchy_defer(struct zs_hierarchy *hierarchy, bool is_deferred)
 
 /* ---- New nodes, and what documents have beside attributes ---- */
 
-/* Creates the node of a document (taken over); fails for an array that could not be read. */
-static enum zs_status make(const char *path, zs_json *document, struct zs_node **node, struct zs_error *err)
+/* Creates the node of a document (taken over). Fails for an array that could not be read, unless it is of text or
+ * may_be_unread. */
+static enum zs_status make(const char *path, zs_json *document, bool may_be_unread, struct zs_node **node,
+                           struct zs_error *err)
 {
     ZS_TRY_MEMORY(document, err);
     ZS_TRY(zs_node_create(path, document, true, node, err));
     const struct zs_node *made = *node;
-    if (made->type != ZS_NODE_ARRAY || made->array != NULL || made->is_text)
+    if (made->type != ZS_NODE_ARRAY || made->array != NULL || made->is_text || may_be_unread)
         return ZS_OK;
     const enum zs_status status = zs_fail(err, made->array_status, "%s", made->array_error->message);
     zs_node_free(*node); /* larger than arrays can be */
@@ -263,21 +239,10 @@ enum zs_status zs_add_document(struct zs_hierarchy *hierarchy, const char *path,
                                const struct zs_node **node, struct zs_error *err)
 {
     struct zs_node *made;
-    ZS_TRY(make(path, document, &made, err));
+    ZS_TRY(make(path, document, false, &made, err));
     ZS_TRY(zs_hierarchy_add(hierarchy, made, err));
     *node = made;
     return ZS_OK;
-}
-
-/* Checks that a new node may be at a path: ZS_ARGUMENT where one is. */
-static enum zs_status check_free(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
-{
-    const struct zs_node *occupant;
-    ZS_TRY(zs_hierarchy_occupant(hierarchy, path, &occupant, err));
-    if (occupant == NULL)
-        return ZS_OK;
-    return zs_fail(err, ZS_ARGUMENT, "%s: there is %s /%s already", zs_hierarchy_store(hierarchy)->root,
-                   occupant->type == ZS_NODE_ARRAY ? "an array" : "a group", path);
 }
 
 enum zs_status zs_node_check_name(const char *name, struct zs_error *err)
@@ -288,17 +253,30 @@ enum zs_status zs_node_check_name(const char *name, struct zs_error *err)
                    "with .z", name);
 }
 
+/* Returns the path of a node that is to be in a group, freed with free(). Fails where it may not be, or one is. */
+static enum zs_status new_path(struct zs_hierarchy *hierarchy, const char *parent, const char *name, char **out,
+                               struct zs_error *err)
+{
+    const struct zs_node *occupant = NULL;
+    ZS_TRY(zs_node_check_name(name, err));
+    ZS_TRY(zs_hierarchy_check_writable(hierarchy, err));
+    char *path = zs_path_join(parent, name);
+    enum zs_status status = path != NULL ? zs_hierarchy_occupant(hierarchy, path, &occupant, err) : zs_fail_memory(err);
+    if (occupant != NULL)
+        status = zs_fail(err, ZS_ARGUMENT, "%s: there is %s /%s already", hierarchy->store->root,
+                         occupant->type == ZS_NODE_ARRAY ? "an array" : "a group", path);
+    if (status == ZS_OK)
+        *out = path;
+    else
+        free(path);
+    return status;
+}
+
 enum zs_status zs_node_make(struct zs_hierarchy *hierarchy, const char *parent, const char *name, zs_json *document,
                             const struct zs_node **node, struct zs_error *err)
 {
     char *path = NULL;
-    enum zs_status status = zs_node_check_name(name, err);
-    if (status == ZS_OK)
-        status = zs_hierarchy_check_writable(hierarchy, err);
-    if (status == ZS_OK && (path = zs_path_join(parent, name)) == NULL)
-        status = zs_fail_memory(err);
-    if (status == ZS_OK)
-        status = check_free(hierarchy, path, err);
+    enum zs_status status = new_path(hierarchy, parent, name, &path, err);
     if (status == ZS_OK && !hierarchy->is_new) /* of a writer that was killed */
         status = zs_contents_remove_left(hierarchy->store, path, err);
     if (status == ZS_OK)
@@ -335,45 +313,102 @@ static zs_json *changed_document(const struct zs_node *node, int ndim, const uin
     return NULL;
 }
 
-/* Whether an array can have another shape (NULL: the one it has); *ndim is its rank. */
-static enum zs_status check_shape(const struct zs_node *node, const uint64_t *shape, int *ndim, struct zs_error *err)
-{
-    const struct zs_array_meta *meta = node->array;
-    const zs_json *sizes = zs_json_get(node->document, "shape");
-    const char *grid = zs_extension_name(zs_json_get(node->document, "chunk_grid"), NULL);
-    if (meta == NULL && (!zs_json_is_array(sizes) || zs_json_size(sizes) > ZS_MAX_NDIM))
-        return zs_fail(err, ZS_UNSUPPORTED, "array /%s: expected a list of at most %d sizes as shape", node->path,
-                       ZS_MAX_NDIM);
-    *ndim = meta != NULL ? meta->ndim : (int)zs_json_size(sizes);
-    if (shape != NULL && meta == NULL && (!node->is_text || grid == NULL || strcmp(grid, "regular") != 0))
-        return zs_fail(err, ZS_UNSUPPORTED, "array /%s: it cannot be read, and not change its shape", node->path);
-    for (int d = 0; d < *ndim && shape != NULL && meta != NULL; d++)
-        if (shape[d] != meta->shape[d] && meta->edges[d] != NULL)
-            return zs_fail(err, ZS_UNSUPPORTED,
-                           "array /%s: its document lists the lengths of chunks along dimension "
-                           "%d, for %llu elements: it cannot grow beyond them",
-                           node->path, d, (unsigned long long)meta->shape[d]);
-    return ZS_OK;
-}
-
 enum zs_status zs_array_update_document(struct zs_hierarchy *hierarchy, const struct zs_node *node,
                                         const uint64_t *shape, const char *const *names, const void *fill_value,
                                         const struct zs_node **replacement, struct zs_error *err)
 {
     struct zs_node *made;
-    int ndim;
-    ZS_TRY(check_shape(node, shape, &ndim, err));
-    zs_json *document = changed_document(node, ndim, shape, names, fill_value);
-    ZS_TRY_MEMORY(document, err);
-    ZS_TRY(zs_node_create(node->path, document, true, &made, err));
-    if (made->array == NULL && node->array != NULL) {
-        const enum zs_status status = zs_fail(err, made->array_status, "%s", made->array_error->message);
-        zs_node_free(made); /* larger than arrays can be */
-        return status;
-    }
+    const struct zs_array_meta *meta = node->array;
+    const size_t ndim = zs_json_size(zs_json_get(node->document, "shape"));
+    const char *grid = zs_extension_name(zs_json_get(node->document, "chunk_grid"), NULL);
+    const bool keeps_grid = shape == NULL || (node->is_text && grid != NULL && strcmp(grid, "regular") == 0);
+    if (meta == NULL && (ndim > ZS_MAX_NDIM || !keeps_grid))
+        return zs_fail(err, ZS_UNSUPPORTED, "array /%s: it cannot be read, and not be changed like this", node->path);
+    for (size_t d = 0; d < ndim && shape != NULL && meta != NULL; d++)
+        if (shape[d] != meta->shape[d] && meta->edges[d] != NULL)
+            return zs_fail(err, ZS_UNSUPPORTED,
+                           "array /%s: its document lists the lengths of chunks along dimension "
+                           "%zu, for %llu elements: it cannot grow beyond them",
+                           node->path, d, (unsigned long long)meta->shape[d]);
+    zs_json *document = changed_document(node, (int)ndim, shape, names, fill_value);
+    ZS_TRY(make(node->path, document, meta == NULL, &made, err));
     ZS_TRY(zs_hierarchy_add(hierarchy, made, err));
     *replacement = made;
     return ZS_OK;
+}
+
+/* ---- Whether an array is still the one that was opened, before chunks are written ---- */
+
+static enum zs_status check_members(const struct zs_hierarchy_entry *entry, const struct zs_node *node,
+                                    const zs_json *document, struct zs_error *err)
+{
+    /* which determine where chunks are stored and how they are decoded */
+    static const char *const members[] = {"node_type", "data_type",          "fill_value", "chunk_grid",
+                                          "codecs",    "chunk_key_encoding", "shape",      "storage_transformers",
+                                          NULL};
+    for (const char *const *name = members; *name != NULL; name++) {
+        const zs_json *is = zs_json_get(document, *name);
+        if (!zs_is_same_member(node->array, *name, is, zs_json_get(node->document, *name)) &&
+            (entry == NULL || entry->before == NULL ||
+             !zs_is_same_member(node->array, *name, is, zs_json_get(entry->before, *name))))
+            return zs_fail(err, ZS_INVALID,
+                           "\"%s\" changed since this array was opened, by another writer: no pixels are written",
+                           *name);
+    }
+    return ZS_OK;
+}
+
+/* Checks that no other writer made a node at the path of a new one: the chunks there are not ours. A remote store is
+ * not asked for each shard. */
+static enum zs_status check_new(const struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_error *err)
+{
+    zs_json *document = NULL;
+    ZS_TRY(zs_hierarchy_check_writable(hierarchy, err)); /* else its document will not be written */
+    if (!hierarchy->is_new && !hierarchy->store->is_remote)
+        ZS_TRY(zs_document_load(hierarchy->store, node->path, &document, NULL, err));
+    if (document == NULL)
+        return ZS_OK;
+    zs_json_free(document);
+    return zs_fail(err, ZS_INVALID,
+                   "/%s: another writer made it meanwhile: it stays as it is, and no pixels are written", node->path);
+}
+
+/* Checks the stored document, unless it is of the version that was last found unchanged: on a disk opening is cheaper
+ * than reading. */
+static enum zs_status check_stored(struct zs_store *store, const struct zs_hierarchy_entry *entry,
+                                   const struct zs_node *node, uint64_t *version, struct zs_error *err)
+{
+    uint64_t found = 0;
+    zs_json *document = NULL;
+    struct zs_object *object = NULL;
+    if (!store->is_remote) {
+        ZS_TRY(zs_object_open(store, node->key, &object, err));
+        found = object->is_versioned ? object->version : 0;
+        zs_object_close(object);
+    }
+    if (found != 0 && found == *version)
+        return ZS_OK;
+    zs_store_forget(store, node->key);
+    ZS_TRY(zs_document_get(store, node->key, &document, NULL, err));
+    const enum zs_status status = check_members(entry, node, document, err);
+    zs_json_free(document);
+    *version = status == ZS_OK ? found : 0;
+    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s/%s", store->root, node->key);
+}
+
+enum zs_status zs_hierarchy_check_array(const struct zs_hierarchy *hierarchy, const struct zs_node *node,
+                                        uint64_t *version, struct zs_error *err)
+{
+    const struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, node->path);
+    if (entry != NULL && entry->change == ZS_CHANGE_NEW)
+        return check_new(hierarchy, node, err);
+    if (entry != NULL && entry->change == ZS_CHANGE_REMOVED)
+        return ZS_OK;
+    const enum zs_status status = check_stored(hierarchy->store, entry, node, version, err);
+    return status != ZS_NOT_FOUND
+        ? status
+        : zs_fail(err, ZS_INVALID, "%s/%s: this array was removed after it was opened: no pixels are written",
+                  hierarchy->store->root, node->key);
 }
 
 /* ---- Consolidated metadata of a new store ---- */
@@ -415,28 +450,20 @@ static struct zs_node *copy_at(const struct zs_node *node, const char *from, con
 static enum zs_status move_nodes(struct zs_hierarchy *hierarchy, const char *from, const char *to,
                                  struct zs_error *err)
 {
-    size_t first, end, count = 0;
+    size_t first, end;
     zs_hierarchy_within(hierarchy, from, &first, &end);
-    struct zs_node **moved = zs_calloc(end - first, sizeof *moved);
-    enum zs_status status = moved != NULL ? ZS_OK : zs_fail_memory(err);
-    for (size_t i = first; i < end && status == ZS_OK; i++) {
-        if (hierarchy->entries[i].node == NULL)
+    for (size_t left = end - first; left > 0; left--, first++) {
+        const size_t count = hierarchy->count;
+        if (hierarchy->entries[first].node == NULL)
             continue;
-        moved[count] = copy_at(hierarchy->entries[i].node, from, to);
-        if (moved[count] == NULL) {
-            status = zs_fail_memory(err);
-        } else {
-            vacate(hierarchy, &hierarchy->entries[i]);
-            count++;
-        }
+        struct zs_node *copy = copy_at(hierarchy->entries[first].node, from, to);
+        ZS_TRY_MEMORY(copy, err);
+        vacate(hierarchy, &hierarchy->entries[first]);
+        ZS_TRY(put_node(hierarchy, copy, err));
+        if (zs_path_compare(to, from) < 0) /* it was put before them */
+            first += hierarchy->count - count;
     }
-    for (size_t i = 0; i < count; i++)
-        if (status == ZS_OK)
-            status = put_node(hierarchy, moved[i], err);
-        else
-            zs_node_free(moved[i]);
-    free(moved);
-    return status;
+    return ZS_OK;
 }
 
 static enum zs_status put_document(struct zs_store *store, const char *path, const zs_json *document,
@@ -450,124 +477,91 @@ static enum zs_status put_document(struct zs_store *store, const char *path, con
     return status;
 }
 
-/* Removes the consolidated metadata of all groups above a path. *root: the root's former document; NULL where it has
- * none. */
-static enum zs_status unlist_above(struct zs_store *store, const char *path, zs_json **root, struct zs_error *err)
+/* Lists in a group's document what is at and below a path in it under another one, which has its place in the order. */
+static enum zs_status list_moved(zs_json *document, const char *from, const char *to, struct zs_error *err)
 {
-    enum zs_status status = ZS_OK;
-    char *group = zs_path_parent(path);
-    while (group != NULL && status == ZS_OK) {
-        zs_json *document = NULL, *own = NULL;
-        status = zs_document_load(store, group, &document, NULL, err);
-        if (status == ZS_OK && zs_json_get(document, "consolidated_metadata") != NULL) {
-            own = zs_document_own(document);
-            status = own != NULL ? put_document(store, group, own, err) : zs_fail_memory(err);
-        }
-        if (own != NULL && group[0] == '\0' && status == ZS_OK)
-            *root = document;
-        else
-            zs_json_free(document);
-        zs_json_free(own);
-        char *above = zs_path_parent(group);
-        free(group);
-        group = above;
-    }
-    free(group);
-    return status;
-}
-
-/* Lists what is at and below a path under another one. */
-static enum zs_status list_moved(zs_json *root, const char *from, const char *to, struct zs_error *err)
-{
-    const zs_json *metadata = zs_document_listing(root);
-    struct zs_listed *list = zs_calloc(zs_json_size(metadata) + 1, sizeof *list);
-    struct zs_names names = {0};
-    enum zs_status status = list != NULL ? ZS_OK : zs_fail_memory(err);
-    for (const zs_json *m = zs_json_first(metadata); m != NULL && status == ZS_OK; m = zs_json_next(m)) {
-        if (!zs_path_is_within(zs_json_name(m), from))
+    zs_json *moved = zs_json_new_object();
+    bool ok = moved != NULL;
+    for (const zs_json *m = zs_json_first(zs_document_listing(document)); m != NULL && ok; m = zs_json_next(m)) {
+        const char *name = zs_json_name(m);
+        if (zs_path_is_within(name, to)) /* it was not there any more */
             continue;
-        status = zs_names_add(&names, zs_format("%s%s", to, zs_json_name(m) + strlen(from)), err);
-        if (status == ZS_OK)
-            list[names.count] = (struct zs_listed){.name = names.list[names.count - 1], .document = m};
+        char *path = zs_path_is_within(name, from) ? zs_format("%s%s", to, name + strlen(from)) : zs_strdup(name);
+        ok = path != NULL && zs_json_add(moved, path, zs_json_copy(m)) != NULL;
+        free(path);
     }
-    if (status == ZS_OK) {
-        bool is_changed = false;
-        list[0].name = from; /* goes */
-        status = zs_document_consolidate(root, list, names.count + 1, &is_changed, err);
+    if (ok)
+        ok = zs_json_set(zs_json_get_mutable(document, "consolidated_metadata"), "metadata", moved) != NULL;
+    else
+        zs_json_free(moved);
+    return ok ? ZS_OK : zs_fail_memory(err);
+}
+
+/* Renames a directory, while a group above it (NULL: there is none), and all above that, have no consolidated metadata:
+ * readers must not take moved chunks for absent ones. */
+static enum zs_status rename_below(struct zs_store *store, const char *group, const char *from, const char *to,
+                                   bool *is_moved, struct zs_error *err)
+{
+    zs_json *document = NULL, *own = NULL;
+    if (group == NULL) {
+        const enum zs_status status = zs_store_rename(store, from, to, err);
+        *is_moved = status == ZS_OK;
+        return status;
     }
-    zs_names_free(names.list);
-    free(list);
+    ZS_TRY(zs_document_load(store, group, &document, NULL, err));
+    const bool is_listed = zs_document_listing(document) != NULL;
+    char *above = zs_path_parent(group);
+    enum zs_status status = above != NULL || group[0] == '\0' ? ZS_OK : zs_fail_memory(err);
+    if (is_listed && status == ZS_OK)
+        status = (own = zs_document_own(document)) != NULL ? put_document(store, group, own, err) : zs_fail_memory(err);
+    if (status == ZS_OK)
+        status = rename_below(store, above, from, to, is_moved, err);
+    if (is_listed && *is_moved && status == ZS_OK)
+        status = list_moved(document, zs_path_below(group, from), zs_path_below(group, to), err);
+    if (is_listed && *is_moved && status == ZS_OK)
+        status = put_document(store, group, document, err);
+    else if (own != NULL && !*is_moved)
+        (void)put_document(store, group, document, NULL);
+    zs_json_free(document);
+    zs_json_free(own);
+    free(above);
     return status;
 }
 
-/* Renames a directory whose store is locked where there are locks. The groups above have no consolidated metadata
- * meanwhile: readers must not take moved chunks for absent ones. Only the root gets them again. */
-static enum zs_status rename_stored(struct zs_store *store, const char *from, const char *to, struct zs_error *err)
+/* Renames a directory in a group of a store that is locked where there are locks. */
+static enum zs_status rename_stored(struct zs_store *store, const char *parent, const char *from, const char *to,
+                                    struct zs_error *err)
 {
     char **names = NULL;
-    zs_json *document = NULL, *root = NULL;
-    struct zs_error ignored;
-    enum zs_status status = zs_store_list(store, from, &names, err);
+    bool is_moved = false;
+    const enum zs_status status = zs_store_list(store, from, &names, err);
     const bool is_there = status == ZS_OK && names[0] != NULL;
     zs_names_free(names);
     if (!is_there && (status == ZS_OK || status == ZS_NOT_FOUND))
         return zs_fail(err, ZS_INVALID, "%s/%s: another writer removed or renamed it meanwhile", store->root, from);
-    if (status == ZS_OK)
-        status = zs_document_load(store, from, &document, NULL, err); /* a damaged one stays */
-    zs_json_free(document);
-    if (status == ZS_OK)
-        status = unlist_above(store, from, &root, err);
-    if (status == ZS_OK)
-        status = zs_store_rename(store, from, to, err);
-    const bool is_moved = status == ZS_OK;
-    if (is_moved && root != NULL)
-        status = list_moved(root, from, to, err);
-    if (status == ZS_OK && root != NULL)
-        status = put_document(store, "", root, err);
-    else if (!is_moved && root != NULL)
-        (void)put_document(store, "", root, &ignored);
-    zs_json_free(root);
-    return status;
-}
-
-/* Returns the path of a node under a new name, after checking that it may have that name; freed with free(). */
-static enum zs_status new_path(struct zs_hierarchy *hierarchy, const char *path, const char *name, char **out,
-                               struct zs_error *err)
-{
-    const struct zs_store *store = zs_hierarchy_store(hierarchy);
-    *out = NULL;
-    ZS_TRY(zs_node_check_name(name, err));
-    if (path[0] == '\0')
-        return zs_fail(err, ZS_ARGUMENT, "the root of a store has no name in it");
-    ZS_TRY(zs_hierarchy_check_writable(hierarchy, err));
-    if (store->is_remote)
-        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: a store of objects has no directories that could be renamed",
-                       store->root, path);
-    char *parent = zs_path_parent(path);
-    char *to = parent != NULL ? zs_path_join(parent, name) : NULL;
-    free(parent);
-    const enum zs_status status = to != NULL ? check_free(hierarchy, to, err) : zs_fail_memory(err);
-    if (status == ZS_OK)
-        *out = to;
-    else
-        free(to);
-    return status;
+    return status == ZS_OK ? rename_below(store, parent, from, to, &is_moved, err) : status;
 }
 
 enum zs_status zs_node_rename(struct zs_hierarchy *hierarchy, const char *path, const char *name, struct zs_error *err)
 {
-    char *to;
+    char *to = NULL;
     struct zs_lock *lock = NULL;
-    struct zs_store *store = zs_hierarchy_store(hierarchy);
+    struct zs_store *store = hierarchy->store;
     ZS_TRY(zs_hierarchy_flush(hierarchy, err));
-    ZS_TRY(new_path(hierarchy, path, name, &to, err));
-    enum zs_status status = zs_hierarchy_enter(store, &lock, err);
-    if (status == ZS_OK) {
-        status = rename_stored(store, path, to, err);
+    if (path[0] == '\0')
+        return zs_fail(err, ZS_ARGUMENT, "the root of a store has no name in it");
+    if (store->is_remote)
+        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: a store of objects has no directories that could be renamed",
+                       store->root, path);
+    char *parent = zs_path_parent(path);
+    enum zs_status status = parent != NULL ? new_path(hierarchy, parent, name, &to, err) : zs_fail_memory(err);
+    if (status == ZS_OK && (status = zs_hierarchy_enter(store, &lock, err)) == ZS_OK) {
+        status = rename_stored(store, parent, path, to, err);
         zs_store_unlock(store, lock);
     }
     if (status == ZS_OK)
         status = zs_hierarchy_keep(hierarchy, move_nodes(hierarchy, path, to, err));
+    free(parent);
     free(to);
     return status;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "zarr/hierarchy.h"
 #include "zarr/name.h"
@@ -34,36 +35,31 @@ struct zs_hierarchy {
     struct zs_hierarchy_entry *entries; /* sorted by zs_path_compare: hostile names cannot slow it down, unlike a
                                            hash table */
     size_t count, capacity;
-    bool is_walked;         /* the table has all nodes of the store */
-    size_t failures;        /* look-ups that failed */
+    atomic_bool is_walked;  /* the table has all nodes of the store */
+    atomic_size_t failures; /* look-ups that failed */
     enum zs_status failure; /* ... the last one's status */
     struct zs_error reason; /* ... and message */
 
     /* Used by one thread at a time, like all functions that change documents. */
     bool is_deferred;         /* see zs_hierarchy_defer() */
     size_t edits;             /* changes so far */
-    enum zs_status ended;     /* not ZS_OK: why nothing is changed or flushed any more */
+    enum zs_status ended;     /* not ZS_OK: all that changes or flushes fails with this from now on */
     struct zs_error end_reason;
     struct zs_node *retired; /* no longer in the table, but callers may hold pointers to them */
 };
 
-/* Inserts an entry and takes over its contents; the lock is held. An existing entry stays, unless it has no node.
- * Returns the entry of the path; NULL without memory, when the entry still belongs to the caller. */
-const struct zs_hierarchy_entry *zs_hierarchy_insert(struct zs_hierarchy *hierarchy, struct zs_hierarchy_entry entry);
-
-/* Names the dimensions of an array that names none as its group or the one above does, before it gets into the table:
- * nodes in it do not change. False without memory. */
-bool zs_hierarchy_name_dimensions(struct zs_hierarchy *hierarchy, struct zs_node *node);
+/* Puts what is at a path into the table: a node (taken over, also on failure), or NULL and the status of there being
+ * none, with its reason where it is not ZS_NOT_FOUND. A result that is there already stays. Names the dimensions of an
+ * array that names none as the groups above do. *kept is the node that is there, the return the status why there is
+ * none; or ZS_NO_MEMORY. Takes the lock. */
+enum zs_status zs_hierarchy_put(struct zs_hierarchy *hierarchy, const char *path, struct zs_node *node,
+                                enum zs_status status, const struct zs_error *reason, const struct zs_node **kept,
+                                struct zs_error *err);
 
 /* Checks that a path is clean (name.h) or the root's, and within the limits of listing. */
 enum zs_status zs_hierarchy_check_path(const char *path, struct zs_error *err);
 
-void zs_hierarchy_entry_free(struct zs_hierarchy_entry *entry);
-
-/* Returns the node at a clean path if the table has it, else NULL. Neither reads the store nor takes the lock. */
-const struct zs_node *zs_hierarchy_known(const struct zs_hierarchy *hierarchy, const char *path);
-
-/* Returns the entry of a clean path; NULL when the table has none. */
+/* Returns the entry of a clean path; NULL when the table has none. Neither reads the store nor takes the lock. */
 struct zs_hierarchy_entry *zs_hierarchy_entry_at(const struct zs_hierarchy *hierarchy, const char *path);
 /* Finds the entries at and below a clean path: from *first to before *end. */
 void zs_hierarchy_within(const struct zs_hierarchy *hierarchy, const char *path, size_t *first, size_t *end);
@@ -77,22 +73,17 @@ bool zs_hierarchy_is_listed(const struct zs_hierarchy *hierarchy, size_t i);
 /* Whether the removal of the node at a path, or of one above it, is pending: the store still has it. With `or_new` also
  * whether one there is new: its path was cleared. */
 bool zs_hierarchy_hides(const struct zs_hierarchy *hierarchy, const char *path, bool or_new);
-/* Ends the hierarchy: all that changes or flushes it fails with this from now on. */
-void zs_hierarchy_end(struct zs_hierarchy *hierarchy, enum zs_status status, const struct zs_error *reason);
 
 /* ---- Writing them (flush.c) ---- */
 
-/* Takes the lock of the root's document, where there are locks, and does what a journal tells: after that the store is
- * as its maker wanted it. */
+/* Takes the lock of the root's document, where there are locks, waits until no journal is there, and does one that
+ * stays: after that the store is as its maker wanted it. */
 enum zs_status zs_hierarchy_enter(struct zs_store *store, struct zs_lock **lock, struct zs_error *err);
 
 /* ---- Stores of the 2022 draft (draft.c) ---- */
 
 /* Whether a zarr.json is the entry point of a store of the draft. */
 bool zs_draft_is_entry(const zs_json *document);
-/* Makes the store one that is only read. ZS_UNSUPPORTED for metadata that are not JSON and for extensions that must be
- * understood. */
-enum zs_status zs_draft_open(struct zs_store *store, const zs_json *entry, struct zs_error *err);
 /* Reads a node. ZS_NOT_FOUND; else a node that cannot be translated fails with the reason. */
 enum zs_status zs_draft_get_node(struct zs_store *store, const char *path, struct zs_node **node,
                                  struct zs_error *err);

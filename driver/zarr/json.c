@@ -42,18 +42,8 @@ static bool is_between(long unit, long low, long high)
     return unit >= low && unit <= high;
 }
 
-/* Length of the escape at the beginning of n bytes, of both where two are a pair of surrogates. *is_odd: of a NUL or a
- * surrogate without a pair, which a C string of UTF-8 cannot hold. */
-static size_t escape_at(const char *text, size_t n, bool *is_odd)
-{
-    const long unit = unit_at(text, n);
-    const long low = n > ESCAPE_LENGTH ? unit_at(text + ESCAPE_LENGTH, n - ESCAPE_LENGTH) : -1;
-    const bool is_pair = is_between(unit, 0xD800, 0xDBFF) && is_between(low, 0xDC00, 0xDFFF);
-    *is_odd = !is_pair && (unit == 0 || is_between(unit, 0xD800, 0xDFFF));
-    return is_pair ? 2 * ESCAPE_LENGTH : unit >= 0 ? ESCAPE_LENGTH : 2;
-}
-
-/* Copies the string whose first quote is text[*at], with U+FFFD for odd escapes; *at is then behind it. */
+/* Copies the string whose first quote is text[*at]; *at is then behind it. What a C string of UTF-8 cannot hold, an
+ * escaped NUL and a surrogate without a pair, is U+FFFD. */
 static enum zs_status scan_string(const char *text, size_t length, size_t *at, struct zs_buffer *out,
                                   struct zs_error *err)
 {
@@ -61,16 +51,21 @@ static enum zs_status scan_string(const char *text, size_t length, size_t *at, s
     if (i < length && text[i] == MARK) /* would be taken for a number */
         return zs_fail(err, ZS_INVALID, "not JSON: byte 0xff at offset %zu", i);
     while (i < length && text[i] != '"') {
-        bool is_odd = false;
-        if (text[i] == '\\' && i + 1 < length && text[i + 1] == 'u' && unit_at(text + i, length - i) < 0)
-            return zs_fail(err, ZS_INVALID, "not JSON: malformed escape at offset %zu", i); /* a NUL to cJSON */
-        const size_t n = text[i] == '\\' ? escape_at(text + i, length - i, &is_odd) : 1;
-        if (is_odd) {
-            ZS_TRY(zs_buffer_append(out, text + from, i - from, err));
+        const size_t begin = i, left = length - i;
+        i += text[begin] == '\\' ? 2 : 1;
+        if (text[begin] != '\\' || left < 2 || text[begin + 1] != 'u')
+            continue;
+        const long unit = unit_at(text + begin, left);
+        const long low = left > ESCAPE_LENGTH ? unit_at(text + begin + ESCAPE_LENGTH, left - ESCAPE_LENGTH) : -1;
+        const bool is_pair = is_between(unit, 0xD800, 0xDBFF) && is_between(low, 0xDC00, 0xDFFF);
+        if (unit < 0)
+            return zs_fail(err, ZS_INVALID, "not JSON: malformed escape at offset %zu", begin); /* a NUL to cJSON */
+        i = begin + (is_pair ? 2 * ESCAPE_LENGTH : ESCAPE_LENGTH);
+        if (!is_pair && (unit == 0 || is_between(unit, 0xD800, 0xDFFF))) {
+            ZS_TRY(zs_buffer_append(out, text + from, begin - from, err));
             ZS_TRY(zs_buffer_append(out, "\\ufffd", ESCAPE_LENGTH, err));
-            from = i + n;
+            from = i;
         }
-        i += n;
     }
     if (i >= length)
         return zs_fail(err, ZS_INVALID, "not JSON: the string at offset %zu does not end", *at);
@@ -196,18 +191,10 @@ enum zs_status zs_json_parse(const char *text, size_t length, zs_json **root, st
             status = zs_fail_memory(err);
     }
     zs_buffer_free(&marked);
-    if (status == ZS_OK)
+    if (status == ZS_OK && root != NULL)
         *root = parsed;
     else
         cJSON_Delete(parsed);
-    return status;
-}
-
-enum zs_status zs_json_check(const char *text, size_t length, struct zs_error *err)
-{
-    zs_json *root = NULL;
-    const enum zs_status status = zs_json_parse(text, length, &root, err);
-    cJSON_Delete(root);
     return status;
 }
 

@@ -34,13 +34,11 @@ enum zs_json_type {
 /* Most values accepted in one document: each takes some hundred bytes once parsed, as little as two in the text. */
 #define ZS_JSON_MAX_VALUES ((size_t)4 << 20)
 
-/* Parses `length` bytes of UTF-8 into *root (released with zs_json_free()). ZS_INVALID with the offset when it is not
- * JSON, exceeds one of the limits above, or has trailing text. Of members that have one name the last counts,
- * as in Python. */
+/* Parses `length` bytes of UTF-8 into *root (released with zs_json_free()); NULL: only checks them. ZS_INVALID with the
+ * offset when it is not JSON, exceeds one of the limits above, or has trailing text. Of members that have one name the
+ * last counts, as in Python. */
 enum zs_status zs_json_parse(const char *text, size_t length, zs_json **root, struct zs_error *err);
 void zs_json_free(zs_json *root);
-/* Whether a text that was printed is within the limits above; ZS_INVALID. */
-enum zs_status zs_json_check(const char *text, size_t length, struct zs_error *err);
 
 /* All functions below accept NULL for the node and answer "absent" for it, so that look-ups can be nested. */
 

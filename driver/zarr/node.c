@@ -1,6 +1,7 @@
 /* The nodes that documents are, and the metadata of an array: a row for each member of its zarr.json. */
 #include "zarr/node.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -243,7 +244,7 @@ static enum zs_status check_format(const zs_json *document, struct zs_error *err
 /* The empty message that all readable nodes share: a message has a kilobyte. */
 static const struct zs_error no_error;
 
-static struct zs_node *new_node(const char *path, const char *key, enum zs_node_type type)
+static struct zs_node *new_node(const char *path, enum zs_node_type type)
 {
     struct zs_node *node = zs_calloc(1, sizeof *node);
     if (node == NULL)
@@ -251,7 +252,7 @@ static struct zs_node *new_node(const char *path, const char *key, enum zs_node_
     node->type = type;
     node->array_error = &no_error;
     node->path = zs_strdup(path);
-    node->key = zs_strdup(key);
+    node->key = zs_document_key(path);
     if (node->path == NULL || node->key == NULL) {
         zs_node_free(node);
         return NULL;
@@ -259,77 +260,132 @@ static struct zs_node *new_node(const char *path, const char *key, enum zs_node_
     return node;
 }
 
-/* Sets array_status and array_error. Fails with ZS_NO_MEMORY only. */
-static enum zs_status refuse(struct zs_node *node, enum zs_status status, const struct zs_error *reason,
-                             struct zs_error *err)
+/* Parses the metadata of an array; one that cannot be read keeps the reason. Fails with ZS_NO_MEMORY only. */
+static enum zs_status parse_array(struct zs_node *node, struct zs_error *err)
 {
-    struct zs_error *kept = zs_calloc(1, sizeof *kept);
+    struct zs_error reason = {0};
+    node->is_text = zs_text_type_of(zs_json_get(node->document, "data_type"), NULL) != ZS_TEXT_NONE;
+    const enum zs_status status = zs_array_meta_parse(node->document, ZS_META_ARRAY, &node->array, &reason);
+    if (status == ZS_OK)
+        return ZS_OK;
+    struct zs_error *kept = status != ZS_NO_MEMORY ? zs_calloc(1, sizeof *kept) : NULL;
     ZS_TRY_MEMORY(kept, err);
-    *kept = *reason;
+    (void)zs_fail_in(&reason, status, "%s", node->key);
+    *kept = reason;
     node->array_status = status;
     node->array_error = kept;
-    return ZS_OK;
-}
-
-static enum zs_status create(const char *path, const char *key, zs_json *document, bool owns_document,
-                             struct zs_node **out, struct zs_error *err)
-{
-    struct zs_node *node = NULL;
-    enum zs_status status = check_format(document, err);
-    const zs_json *type = zs_json_get(document, "node_type");
-    const bool is_array = zs_json_equals(type, "array");
-    if (status == ZS_OK && !is_array && !zs_json_equals(type, "group"))
-        status = zs_fail_found(err, ZS_INVALID, type, "node_type: expected \"array\" or \"group\"");
-    if (status == ZS_OK && (node = new_node(path, key, is_array ? ZS_NODE_ARRAY : ZS_NODE_GROUP)) == NULL)
-        status = zs_fail_memory(err);
-    if (status == ZS_OK && is_array) {
-        node->is_text = zs_text_type_of(zs_json_get(document, "data_type"), NULL) != ZS_TEXT_NONE;
-        struct zs_error reason = {0};
-        const enum zs_status parsed = zs_array_meta_parse(document, ZS_META_ARRAY, &node->array, &reason);
-        if (parsed == ZS_NO_MEMORY) { /* temporary, so the node does not keep it */
-            status = zs_fail_memory(err);
-        } else if (parsed != ZS_OK) {
-            (void)zs_fail_in(&reason, parsed, "%s", key);
-            status = refuse(node, parsed, &reason, err);
-        }
-    }
-    if (status != ZS_OK) {
-        zs_node_free(node); /* does not have the document yet */
-        if (owns_document)
-            zs_json_free(document);
-        return zs_fail_in(err, status, "%s", key);
-    }
-    const zs_json *attributes = zs_json_get(document, "attributes");
-    node->attributes = zs_json_is_object(attributes) ? attributes : NULL;
-    node->document = document;
-    node->owns_document = owns_document;
-    *out = node;
     return ZS_OK;
 }
 
 enum zs_status zs_node_create(const char *path, zs_json *document, bool owns_document, struct zs_node **out,
                               struct zs_error *err)
 {
-    char *key = zs_document_key(path);
-    if (key == NULL) {
+    const zs_json *type = zs_json_get(document, "node_type"), *attributes = zs_json_get(document, "attributes");
+    const bool is_array = zs_json_equals(type, "array");
+    struct zs_node *node = new_node(path, is_array ? ZS_NODE_ARRAY : ZS_NODE_GROUP);
+    if (node == NULL) {
         if (owns_document)
             zs_json_free(document);
         return zs_fail_memory(err);
     }
-    const enum zs_status status = create(path, key, document, owns_document, out, err);
-    free(key);
+    node->attributes = zs_json_is_object(attributes) ? attributes : NULL;
+    node->document = document;
+    node->owns_document = owns_document;
+    enum zs_status status = check_format(document, err);
+    if (status == ZS_OK && !is_array && !zs_json_equals(type, "group"))
+        status = zs_fail_found(err, ZS_INVALID, type, "node_type: expected \"array\" or \"group\"");
+    if (status == ZS_OK && is_array)
+        status = parse_array(node, err);
+    if (status == ZS_OK) {
+        *out = node;
+        return ZS_OK;
+    }
+    (void)zs_fail_in(err, status, "%s", node->key);
+    zs_node_free(node);
     return status;
 }
 
 enum zs_status zs_node_create_implicit(const char *path, struct zs_node **out, struct zs_error *err)
 {
-    char *key = zs_document_key(path);
-    struct zs_node *node = key != NULL ? new_node(path, key, ZS_NODE_GROUP) : NULL;
-    free(key);
+    struct zs_node *node = new_node(path, ZS_NODE_GROUP);
     ZS_TRY_MEMORY(node, err);
     node->is_implicit = true;
     *out = node;
     return ZS_OK;
+}
+
+/* ---- Values that say the same ---- */
+
+static bool say_same(const zs_json *a, const zs_json *b);
+
+/* Whether the members of a configuration agree with those of another one; of those in both only with are_compared. One
+ * that is absent there is taken for a default, but where it decides where bytes are. */
+static bool agrees(const zs_json *configuration, const zs_json *other, const char *separator, bool are_compared)
+{
+    for (const zs_json *m = zs_json_first(configuration); m != NULL; m = zs_json_next(m)) {
+        const char *name = zs_json_name(m);
+        const zs_json *o = zs_json_get(other, name);
+        if (o != NULL ? are_compared && !say_same(m, o)
+                      : (strcmp(name, "separator") == 0 && !zs_json_equals(m, separator)) ||
+                            (strcmp(name, "index_location") == 0 && !zs_json_equals(m, "end")))
+            return false;
+    }
+    return true;
+}
+
+/* Whether two values, but for their data type, say the same. */
+static bool say_same(const zs_json *a, const zs_json *b)
+{
+    int64_t i, j;
+    double d, e;
+    const zs_json *x = NULL, *y = NULL;
+    const char *name = zs_extension_name(a, &x), *other = zs_extension_name(b, &y);
+    if (name != NULL && other != NULL) {
+        const char *separator = strcmp(name, "v2") == 0 ? "." : "/";
+        return strcmp(name, other) == 0 && agrees(x, y, separator, true) && agrees(y, x, separator, false);
+    }
+    if (zs_json_is_same(a, b))
+        return true;
+    if (zs_json_int64(a, &i) && zs_json_int64(b, &j))
+        return i == j;
+    if (zs_json_double(a, &d) && zs_json_double(b, &e))
+        return d == e;
+    if (zs_json_typeof(a) != zs_json_typeof(b) || zs_json_size(a) != zs_json_size(b) || zs_json_size(a) == 0)
+        return false;
+    y = zs_json_first(b);
+    for (x = zs_json_first(a); x != NULL; x = zs_json_next(x), y = zs_json_next(y))
+        if (!say_same(x, zs_json_is_object(b) ? zs_json_get(b, zs_json_name(x)) : y))
+            return false;
+    return true;
+}
+
+/* NaN is one value: zarr-python does not keep which of them it is. */
+static bool are_same_fills(const struct zs_dtype *dtype, const zs_json *a, const zs_json *b)
+{
+    unsigned char x[ZS_MAX_ITEM_SIZE] = {0}, y[ZS_MAX_ITEM_SIZE] = {0};
+    if (zs_fill_value_parse(dtype, a, x, NULL, NULL) != ZS_OK || zs_fill_value_parse(dtype, b, y, NULL, NULL) != ZS_OK)
+        return false;
+    return memcmp(x, y, sizeof x) == 0 ||
+           (isnan(zs_dtype_to_double(dtype, x)) && isnan(zs_dtype_to_double(dtype, y)));
+}
+
+/* Whether a member has the meaning of an absent one. */
+static bool has_no_meaning(const char *name, const zs_json *value)
+{
+    static const char *const optional[] = {"attributes", "storage_transformers", "dimension_names", "fill_value", NULL};
+    const enum zs_json_type type = zs_json_typeof(value);
+    const zs_json *c = zs_json_first(value);
+    while (c != NULL && zs_json_typeof(c) == ZS_JSON_NULL)
+        c = zs_json_next(c);
+    return zs_is_one_of(name, optional) && c == NULL &&
+           (type == ZS_JSON_NULL || type == ZS_JSON_ARRAY || type == ZS_JSON_OBJECT);
+}
+
+bool zs_is_same_member(const struct zs_array_meta *meta, const char *name, const zs_json *a, const zs_json *b)
+{
+    if (has_no_meaning(name, a) || has_no_meaning(name, b))
+        return has_no_meaning(name, a) && has_no_meaning(name, b);
+    return say_same(a, b) || (meta != NULL && strcmp(name, "fill_value") == 0 && are_same_fills(&meta->dtype, a, b));
 }
 
 /* ---- Names of dimensions that a group has ---- */

@@ -107,8 +107,8 @@ uint64_t zs_chunk_count(const struct zs_array_meta *meta, int dim);
 enum zs_status zs_chunk_grid_parse(const char *name, const zs_json *configuration, struct zs_array_meta *meta,
                                    struct zs_error *err);
 
-/* The value of "chunk_grid", a regular one. NULL without memory. */
-zs_json *zs_chunk_grid_document(const uint64_t *chunk_shape, int ndim);
+/* Gives a document a regular grid. False without memory. */
+bool zs_chunk_grid_set(zs_json *document, const uint64_t *chunk_shape, int ndim);
 
 /* Makes the key of the chunk at grid position index[ndim] of the array at a path: "path/c/0/3", "path/0.3", "path/c"
  * (0-d). NULL without memory; freed with free(). */
