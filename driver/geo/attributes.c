@@ -121,13 +121,6 @@ static void take_value(struct zs_attribute *a, size_t at, const zs_json *value)
     }
 }
 
-static void clear(struct zs_attribute *a)
-{
-    free(a->texts);
-    free(a->json);
-    free(a->numbers);
-}
-
 static bool read_attribute(const zs_json *member, struct zs_attribute *a)
 {
     const bool is_array = zs_json_is_array(member);
@@ -154,7 +147,8 @@ static bool read_attribute(const zs_json *member, struct zs_attribute *a)
     return true;
 }
 
-enum zs_status zs_attributes_read(const struct zs_node *node, const struct zs_band_properties *properties, bool has_srs,
+enum zs_status zs_attributes_read(const struct zs_node *node, const char *only,
+                                  const struct zs_band_properties *properties, bool has_srs,
                                   struct zs_attribute **attributes, size_t *count, struct zs_error *err)
 {
     struct zs_attribute *list = zs_calloc(zs_json_size(node->attributes), sizeof *list);
@@ -162,7 +156,8 @@ enum zs_status zs_attributes_read(const struct zs_node *node, const struct zs_ba
     bool ok = list != NULL;
     for (const zs_json *a = zs_json_first(node->attributes); a != NULL && ok; a = zs_json_next(a)) {
         const char *name = zs_json_name(a);
-        if (properties != NULL && is_shown_elsewhere(node, name, properties, has_srs))
+        if (only != NULL ? strcmp(name, only) != 0
+                         : properties != NULL && is_shown_elsewhere(node, name, properties, has_srs))
             continue;
         ok = read_attribute(a, &list[n++]);
     }
@@ -177,8 +172,11 @@ enum zs_status zs_attributes_read(const struct zs_node *node, const struct zs_ba
 
 void zs_attributes_free(struct zs_attribute *attributes, size_t count)
 {
-    for (size_t i = 0; i < count && attributes != NULL; i++)
-        clear(&attributes[i]);
+    for (size_t i = 0; i < count && attributes != NULL; i++) {
+        free(attributes[i].texts);
+        free(attributes[i].json);
+        free(attributes[i].numbers);
+    }
     free(attributes);
 }
 

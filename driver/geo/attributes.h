@@ -32,10 +32,11 @@ struct zs_attribute {
     union zs_number *numbers; /* of all other kinds: `count` of them, owned */
 };
 
-/* The attributes of a node in the order of its document; release with zs_attributes_free(). With `properties`,
- * attributes that hold nodata, scale, offset and unit of these are left out; with `has_srs` those that name the CRS.
- * ZS_NO_MEMORY only. */
-enum zs_status zs_attributes_read(const struct zs_node *node, const struct zs_band_properties *properties, bool has_srs,
+/* The attributes of a node in the order of its document, or `only` the one of that name (NULL: all); release with
+ * zs_attributes_free(). With `properties`, attributes that hold nodata, scale, offset and unit of these are left out;
+ * with `has_srs` those that name the CRS. ZS_NO_MEMORY only. */
+enum zs_status zs_attributes_read(const struct zs_node *node, const char *only,
+                                  const struct zs_band_properties *properties, bool has_srs,
                                   struct zs_attribute **attributes, size_t *count, struct zs_error *err);
 void zs_attributes_free(struct zs_attribute *attributes, size_t count);
 

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -31,24 +30,19 @@ using ZSMdimRequest = struct zs_stepped_window;
 ZSMdimRequest zsMdimRequest(size_t ndim, const GUInt64 *start, const size_t *count, const GInt64 *step,
                             const GPtrDiff_t *stride, size_t size, const void *data);
 
-/* Reads elements as `type`, of which those of the array are `own` to GDAL. */
-enum zs_status zsMdimRead(struct zs_array *array, const GDALExtendedDataType &own, const ZSMdimRequest &request,
-                          const GDALExtendedDataType &type, struct zs_error *err);
+/* A value of GDAL's memory as text. False where it cannot be converted, which GDAL has reported. */
+bool zsMdimTextOf(const void *value, const GDALExtendedDataType &type, std::string &text);
 
-/* Writes elements of a numeric type. ZS_ARGUMENT and ZS_UNSUPPORTED: what was asked for cannot be. */
-enum zs_status zsMdimWrite(struct zs_array *array, const ZSMdimRequest &request, GDALDataType type,
-                           struct zs_error *err);
-
-/* The same for arrays of text, whose writes go to the store at once. The message is empty where GDAL has reported why
- * a text cannot be converted. `most`: bytes of the largest decoded chunk. */
-enum zs_status zsMdimReadTexts(struct zs_hierarchy *hierarchy, const struct zs_node *node, size_t most,
-                               const ZSMdimRequest &request, const GDALExtendedDataType &type, struct zs_error *err);
-enum zs_status zsMdimWriteTexts(struct zs_hierarchy *hierarchy, const struct zs_node *node, size_t most,
-                                const ZSMdimRequest &request, const GDALExtendedDataType &type, struct zs_error *err);
+/* Read and write elements as those of a type: numbers of an array that is open (with a numeric type), or texts of one
+ * that is null, whose writes go to the store at once. ZS_ARGUMENT and ZS_UNSUPPORTED: what was asked for cannot be. The
+ * message is empty where GDAL has reported why a text cannot be converted. */
+class ZSMdimStore;
+enum zs_status zsMdimRead(const ZSMdimStore &store, const struct zs_node *node, struct zs_array *array,
+                          const ZSMdimRequest &request, const GDALExtendedDataType &type, struct zs_error *err);
+enum zs_status zsMdimWrite(const ZSMdimStore &store, const struct zs_node *node, struct zs_array *array,
+                           const ZSMdimRequest &request, const GDALExtendedDataType &type, struct zs_error *err);
 
 /* ---- What the objects of one store share ---- */
-
-class ZSMdimStore;
 
 /* The handle of a node, shared by its live objects. They find the node through it, so a rename, a new shape or a
  * deletion changes the handle alone. */
@@ -78,7 +72,7 @@ class ZSMdimObject
 {
   protected:
     const std::shared_ptr<ZSMdimStore> m_store; /* null: of a dimension that was made */
-    std::shared_ptr<ZSMdimNode> m_handle;       /* null: of a dimension that no array has */
+    const std::shared_ptr<ZSMdimNode> m_handle; /* null: of a dimension */
 
     ZSMdimObject(const std::shared_ptr<ZSMdimStore> &store, const std::shared_ptr<ZSMdimNode> &handle)
         : m_store(store), m_handle(handle)
@@ -97,59 +91,48 @@ class ZSMdimObject
  * the dataset. */
 class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
 {
-    std::shared_ptr<ZSStore> m_store;
-    ZSOpenOptions m_options;
-    std::string m_shown; /* path of what GDAL's root group shows: a group, or an array alone */
-    std::string m_root;  /* path of that group, or of the one that the array is in */
-    std::shared_ptr<GDALPamMultiDim> m_pam; /* statistics; null for remote stores, and for those that are made */
+    const std::shared_ptr<ZSStore> m_store;
+    const ZSOpenOptions m_options;
+    const std::string m_shown; /* path of what GDAL's root group shows: a group, or an array alone */
+    const std::string m_root;  /* path of that group, or of the one that the array is in */
 
     std::mutex m_lock; /* of the next two, and of arrays that are being opened */
     std::map<std::string, std::shared_ptr<ZSMdimNode>> m_nodes; /* by path; destroyed before m_store */
     std::vector<std::weak_ptr<ZSMdimObject>> m_live;
 
-    bool m_isUpdatable = false;
-    bool m_isLost = false;      /* elements could not be written: this store must not replace another */
-    bool m_isAbandoned = false; /* see Abandon() */
-    GDALDataset *m_source = nullptr; /* what is being copied into the store; or null */
-    bool m_isLenient = false;            /* see Complain() */
-    bool m_consolidates = false; /* a new store gets consolidated metadata; one that is there keeps what it has */
-    CPLStringList m_arrayOptions;         /* for all arrays that are made */
-    std::unique_ptr<ZSNewStore> m_target;   /* of a new store, until it is published */
+    std::unique_ptr<ZSNewStore> m_target; /* of a new store, until it is published */
+    bool m_isAbandoned = false;           /* see Abandon() */
 
-    bool FlushArrays();
     bool WriteDocuments();
-    std::shared_ptr<GDALMDArray> LiveArray(const ZSMdimNode &handle);
 
   public:
-    /* `shown` is a group, or an array alone. */
-    ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOptions &options, const struct zs_node *shown,
-                GDALAccess access);
-    /* A store that is made: its root is, in `store`, and it waits in the target. */
-    ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOptions &options, std::unique_ptr<ZSNewStore> target,
-                bool consolidates, CSLConstList arrayOptions);
+    struct zs_hierarchy *const hierarchy;
+    struct zs_store *const store;
+    const std::shared_ptr<GDALPamMultiDim> pam; /* statistics; null for remote stores, and for those that are made */
+    const bool isUpdatable;
+
+    /* Of a store that is made: its root gets consolidated metadata, and options for all of its arrays. */
+    bool consolidates = false;
+    CPLStringList arrayOptions;
+
+    GDALDataset *source = nullptr; /* what is being copied into the store; or null */
+    bool isLenient = false;        /* see Complain() */
+    /* Elements could not be written, or a node of a copy not be made: this store must not replace another. (A request
+     * that was refused loses none.) */
+    bool isLost = false;
+
+    /* `shown` is a group, or an array alone. A store that is made has its root alone, and waits in the target. */
+    ZSMdimStore(const std::shared_ptr<ZSStore> &opened, const ZSOpenOptions &options, const struct zs_node *shown,
+                GDALAccess access, std::unique_ptr<ZSNewStore> target = nullptr);
     ~ZSMdimStore();
     ZSMdimStore(const ZSMdimStore &) = delete;
     ZSMdimStore &operator=(const ZSMdimStore &) = delete;
 
-    std::shared_ptr<GDALGroup> RootGroup();
-
-    struct zs_hierarchy *Hierarchy() const
-    {
-        return m_store->hierarchy;
-    }
-    struct zs_store *Store() const
-    {
-        return m_store->store;
-    }
     /* Bytes of the largest decoded chunk of text. */
     size_t MaxTextChunk() const
     {
         const uint64_t most = m_options.max_chunk_bytes;
         return most != 0 ? static_cast<size_t>(most) : ZS_STRINGS_MAX_CHUNK;
-    }
-    const std::shared_ptr<GDALPamMultiDim> &Pam() const
-    {
-        return m_pam;
     }
     /* GDAL's name of the group at a path of the store: "/" for the root group. */
     std::string GroupName(const std::string &path) const;
@@ -169,21 +152,19 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     const struct zs_node *Node(const ZSMdimNode &handle) const;
     /* The core's array; null with the message in err. */
     std::shared_ptr<struct zs_array> Open(ZSMdimNode &handle, struct zs_error *err);
-    /* The array, null with the message in err, and the group as GDAL sees them. An array of a store that is changed is
-     * one object while it lives, so that what is set is seen. */
-    std::shared_ptr<GDALMDArray> Array(const std::string &path, struct zs_error *err);
+    /* The array as GDAL sees it; null with the message in err. That of a store that is changed is one object while it
+     * lives, so that what is set is seen. `made`: the dimensions that it was made of, if it was. */
+    std::shared_ptr<GDALMDArray> Array(const std::string &path, struct zs_error *err,
+                                       const std::vector<std::shared_ptr<GDALDimension>> &made = {});
+    /* Groups; the root group shows an array alone where that was opened, and is not changed then. */
+    std::shared_ptr<GDALGroup> RootGroup();
     std::shared_ptr<GDALGroup> Group(const std::string &path);
-    void SetLiveArray(ZSMdimNode &handle, const std::shared_ptr<GDALMDArray> &array);
     /* The dimensions of an array; false with the message in err. */
     bool Dimensions(const struct zs_node *node, std::vector<std::shared_ptr<GDALDimension>> &dimensions,
                     struct zs_error *err);
 
     /* ---- Writing; CPLError is emitted on failure ---- */
 
-    bool IsUpdatable() const
-    {
-        return m_isUpdatable;
-    }
     /* False where it is only read, or was abandoned. */
     bool CheckUpdatable() const;
     /* Has an object refreshed after changes of nodes. */
@@ -195,15 +176,11 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
         struct zs_error err;
         if (!CheckUpdatable())
             return false;
-        ZSWholeEdit edit(Hierarchy());
-        if (f(Hierarchy(), &err) != ZS_OK)
+        ZSWholeEdit edit(hierarchy);
+        if (f(hierarchy, &err) != ZS_OK)
             return zsReport(err);
         edit.Keep();
         return true;
-    }
-    CSLConstList ArrayOptions() const
-    {
-        return m_arrayOptions.List();
     }
     /* Finds the paths of an array's overviews by zs_overviews_find() or zs_overviews_own(). None in a new store,
      * and of a node that is no raster. */
@@ -213,30 +190,6 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     bool Remove(const struct zs_node *node);
     /* Renames a node at once. */
     bool Rename(const ZSMdimNode &handle, const std::string &name);
-    /* Notes that writing elements failed, so that some are lost. (A request that was refused loses none.) */
-    void MarkLost()
-    {
-        m_isLost = true;
-    }
-    /* Notes that an array or a group could not be made: a copy is incomplete. */
-    void MarkRefused()
-    {
-        m_isLost = m_isLost || IsCopying();
-    }
-    bool HasLosses() const
-    {
-        return m_isLost;
-    }
-    /* Begins and ends a copy of another root group. */
-    void StartCopy(GDALDataset *source, bool isLenient)
-    {
-        m_source = source;
-        m_isLenient = isLenient;
-    }
-    bool IsCopying() const
-    {
-        return m_source != nullptr;
-    }
     /* The array that becomes the one of that path in a copy; null where the source has none, or none that opens. */
     std::shared_ptr<GDALMDArray> SourceArray(const std::string &path) const;
     /* The same below a virtual dataset, where that is the source. */
@@ -258,15 +211,18 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
 /* A dimension: that an array of the store has, or that GDAL's user made in a group, for arrays of that group. */
 class ZSMdimDimension final : public GDALDimension, public ZSMdimObject
 {
+    using Use = std::pair<std::shared_ptr<ZSMdimNode>, int>; /* an array that has it, as which of its dimensions */
+
     const std::weak_ptr<ZSMdimStore> m_owner;  /* of a made one: programs keep lists of them, and close the store */
     const std::shared_ptr<ZSMdimNode> m_group; /* in which it was made; null: it was found in an array */
-    /* Arrays that have it, and as which of their dimensions. */
-    std::vector<std::pair<std::shared_ptr<ZSMdimNode>, int>> m_arrays;
-    int m_number = 0; /* of the array of m_handle, the first of them that is there */
+    std::vector<Use> m_arrays;
 
-    void Choose();
+    /* The last of the arrays that are there; null: there is none. */
+    const Use *Owner() const;
+    /* Finds its node, and what that says of the dimension; false without one, or where that cannot be read. */
     bool Find(ZSMdimStore &store, const struct zs_node *&node, struct zs_dimension &own) const;
-    std::shared_ptr<GDALMDArray> CoordinatesOfTransform(ZSMdimStore &store, const struct zs_node *node) const;
+    std::shared_ptr<GDALMDArray> CoordinatesOfTransform(ZSMdimStore &store, const struct zs_node *node,
+                                                        int number) const;
 
   public:
     ZSMdimDimension(const std::shared_ptr<ZSMdimStore> &store, const std::string &parent, const std::string &name,
@@ -276,13 +232,9 @@ class ZSMdimDimension final : public GDALDimension, public ZSMdimObject
           m_owner(store), m_group(group)
     {
     }
-    /* Notes an array that has it. */
-    void AddArray(const std::shared_ptr<ZSMdimNode> &array, size_t number)
+    void AddArray(const std::shared_ptr<ZSMdimNode> &array, int number)
     {
-        const auto use = std::make_pair(array, static_cast<int>(number));
-        if (std::find(m_arrays.begin(), m_arrays.end(), use) == m_arrays.end())
-            m_arrays.push_back(use);
-        Choose();
+        m_arrays.emplace_back(array, number);
     }
     bool IsMadeIn(const std::shared_ptr<ZSMdimNode> &group) const
     {
@@ -311,20 +263,10 @@ inline std::string zsPathIn(const std::string &group, const std::string &name)
 
 /* ---- mdim_dimension.cpp; CPLError is emitted on failure ---- */
 
-/* Changes names and sizes of an array's dimensions as `change` does, in all arrays that share them, or in none. */
-using ZSChangeDimensions = std::function<bool(std::vector<struct zs_dimension> &)>;
-bool zsMdimChangeDimensions(ZSMdimStore &store, const ZSMdimNode &handle, const ZSChangeDimensions &change);
-
-/* ---- mdim_group.cpp ---- */
-
-/* The group of a handle; one of an array shows that alone, and is not changed. */
-std::shared_ptr<GDALGroup> zsMdimGroup(const std::shared_ptr<ZSMdimStore> &store, const std::string &parent,
-                                       const std::string &name, const std::shared_ptr<ZSMdimNode> &handle);
-
-/* A dataset of the store's root group; closing it flushes the store. */
-std::unique_ptr<GDALDataset> zsMdimDataset(const std::shared_ptr<ZSMdimStore> &store, GDALAccess access);
-/* Returns the hierarchy behind a dataset of this face, borrowed; null for another driver's dataset. */
-struct zs_hierarchy *zsMdimHierarchy(GDALDataset *dataset);
+/* Changes the sizes (empty: they stay) of an array's dimensions, and the name of one (-1: of none), in all arrays that
+ * share these, or in none. */
+bool zsMdimChangeDimensions(ZSMdimStore &store, const ZSMdimNode &handle, const std::vector<GUInt64> &sizes,
+                            int renamed, const char *name);
 
 /* ---- mdim_attribute.cpp ---- */
 
@@ -347,10 +289,3 @@ std::shared_ptr<GDALMDArray> zsMdimNewArray(const std::shared_ptr<ZSMdimStore> &
                                             const std::string &name,
                                             const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
                                             const GDALExtendedDataType &type, CSLConstList options);
-
-/* ---- mdim_array.cpp ---- */
-
-/* The array at a node; null with the message in err. `made`: the dimensions that it was made of, if it was. */
-std::shared_ptr<GDALMDArray> zsMdimArray(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
-                                         const std::vector<std::shared_ptr<GDALDimension>> &made,
-                                         struct zs_error *err);

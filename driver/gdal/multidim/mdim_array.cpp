@@ -17,6 +17,17 @@ extern "C"
 #include "zarr/name.h"
 }
 
+/* What GetOffset() and GetScale() tell of a member of properties, which is `value` where there is none. */
+static double take(const zs_json *member, double value, bool *has, GDALDataType *stored)
+{
+    const bool isThere = zs_json_double(member, &value);
+    if (has != nullptr)
+        *has = isThere;
+    if (stored != nullptr)
+        *stored = isThere ? GDT_Float64 : GDT_Unknown;
+    return value;
+}
+
 namespace
 {
 class ZSMdimArray final : public GDALPamMDArray, public ZSMdimObject
@@ -28,7 +39,7 @@ class ZSMdimArray final : public GDALPamMDArray, public ZSMdimObject
     CPLStringList m_structure;
     std::shared_ptr<struct zs_array> m_opened; /* null of text; where it is changed it may be of before a change */
     std::string m_unit;
-    const std::unique_ptr<ZSProperties> m_properties = std::make_unique<ZSProperties>();
+    ZSProperties m_properties;
     std::vector<GByte> m_nodata; /* as an element of m_type; empty where there is none */
 
     GUInt64 m_written = 0;       /* elements, since CopyFrom() began */
@@ -39,24 +50,15 @@ class ZSMdimArray final : public GDALPamMDArray, public ZSMdimObject
 
     std::shared_ptr<struct zs_array> Core(struct zs_error *err) const
     {
-        return m_store->IsUpdatable() ? m_store->Open(*m_handle, err) : m_opened;
+        return m_store->isUpdatable ? m_store->Open(*m_handle, err) : m_opened;
     }
-    ZSMdimRequest Request(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
-                          const GDALExtendedDataType &type, const void *data) const
-    {
-        return zsMdimRequest(m_dimensions.size(), start, count, step, stride, type.GetSize(), data);
-    }
-    enum zs_status Write(const ZSMdimRequest &request, const GDALExtendedDataType &type, struct zs_error *err);
-    void TakeProperties(const struct zs_node *node);
-    void TakeNodata(const struct zs_node *node);
+    enum zs_status ReadProperties(const struct zs_node *node, struct zs_error *err);
     void TellStructure(const struct zs_node *node);
 #if ZS_GDAL_AT_LEAST(13)
     std::vector<std::string> Levels() const;
 #endif
-    bool SetProperty(enum zs_band_property property, const ZSProperties &wanted);
-    bool SetNodata(const void *value);
-    bool IsImpliedInSource(const void *element, const struct zs_node *node) const;
-    bool ChangeSpatialRef(OGRSpatialReference *srs);
+    bool SetProperty(enum zs_band_property property, const std::function<void(ZSProperties &)> &change);
+    bool ChangeSpatialRef(OGRSpatialReferenceH srs);
     std::shared_ptr<OGRSpatialReference> ReadSpatialRef() const;
 
   protected:
@@ -68,7 +70,7 @@ class ZSMdimArray final : public GDALPamMDArray, public ZSMdimObject
     /* GDAL looks for a side-car file with a cache at the first read: of a remote store that is a request. */
     bool IsCacheable() const override
     {
-        return !m_isText && !m_store->Store()->is_remote && !m_store->IsUpdatable();
+        return !m_isText && !m_store->store->is_remote && !m_store->isUpdatable;
     }
 
   public:
@@ -76,14 +78,14 @@ class ZSMdimArray final : public GDALPamMDArray, public ZSMdimObject
                 const GDALExtendedDataType &type, const std::shared_ptr<struct zs_array> &opened)
         : GDALAbstractMDArray(store->ParentName(node->path), store->NodeName(node->path)),
           GDALPamMDArray(store->ParentName(node->path), store->NodeName(node->path),
-                         node->is_text ? nullptr : store->Pam()),
+                         node->is_text ? nullptr : store->pam),
           ZSMdimObject(store, store->Handle(node->path)), m_isText(node->is_text), m_type(type),
           m_filename(store->DocumentName(node->path)), m_opened(opened)
     {
     }
-    static std::shared_ptr<GDALMDArray> Create(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
-                                               const std::vector<std::shared_ptr<GDALDimension>> &made,
-                                               struct zs_error *err);
+    using GDALAbstractMDArray::SetSelf;
+    bool Begin(const struct zs_node *node, const std::vector<std::shared_ptr<GDALDimension>> &made,
+               struct zs_error *err);
 
     const std::vector<std::shared_ptr<GDALDimension>> &GetDimensions() const override
     {
@@ -103,7 +105,7 @@ class ZSMdimArray final : public GDALPamMDArray, public ZSMdimObject
     }
     bool IsWritable() const override
     {
-        return m_store->IsUpdatable();
+        return m_store->isUpdatable;
     }
     const std::string &GetFilename() const override
     {
@@ -113,12 +115,14 @@ class ZSMdimArray final : public GDALPamMDArray, public ZSMdimObject
     {
         return m_structure.List();
     }
-    std::shared_ptr<GDALAttribute> GetAttribute(const std::string &name) const override
+    double GetOffset(bool *has, GDALDataType *stored) const override
     {
-        return zsGuard([&] { return GetAttributeFromAttributes(name); });
+        return take(zs_band_member(&m_properties, "offset"), 0, has, stored);
     }
-    double GetOffset(bool *has, GDALDataType *stored) const override;
-    double GetScale(bool *has, GDALDataType *stored) const override;
+    double GetScale(bool *has, GDALDataType *stored) const override
+    {
+        return take(zs_band_member(&m_properties, "scale"), 1, has, stored);
+    }
     std::vector<GUInt64> GetBlockSize() const override;
     std::shared_ptr<OGRSpatialReference> GetSpatialRef() const override;
     std::vector<std::shared_ptr<GDALAttribute>> GetAttributes(CSLConstList options) const override;
@@ -141,30 +145,25 @@ class ZSMdimArray final : public GDALPamMDArray, public ZSMdimObject
     {
         return zsGuard([&] { return zsMdimNewAttribute(m_store, m_handle, name, dimensions, type); });
     }
-    bool SetUnit(const std::string &unit) override;
+    bool SetUnit(const std::string &unit) override
+    {
+        return SetProperty(ZS_BAND_UNIT, [&](ZSProperties &wanted) { wanted.SetText("unit", unit.c_str()); });
+    }
     bool SetScale(double scale, GDALDataType) override
     {
-        return zsGuard([&] {
-            auto wanted = *m_properties;
-            wanted.SetNumber("scale", scale);
-            return SetProperty(ZS_BAND_SCALE, wanted);
-        });
+        return SetProperty(ZS_BAND_SCALE, [&](ZSProperties &wanted) { wanted.SetNumber("scale", scale); });
     }
     bool SetOffset(double offset, GDALDataType) override
     {
-        return zsGuard([&] {
-            auto wanted = *m_properties;
-            wanted.SetNumber("offset", offset);
-            return SetProperty(ZS_BAND_OFFSET, wanted);
-        });
+        return SetProperty(ZS_BAND_OFFSET, [&](ZSProperties &wanted) { wanted.SetNumber("offset", offset); });
     }
-    bool SetRawNoDataValue(const void *value) override
-    {
-        return zsGuard([&] { return m_isText ? GDALMDArray::SetRawNoDataValue(value) : SetNodata(value); });
-    }
+    bool SetRawNoDataValue(const void *value) override;
     bool SetSpatialRef(const OGRSpatialReference *srs) override;
 #if ZS_GDAL_AT_LEAST(7)
-    bool Resize(const std::vector<GUInt64> &sizes, CSLConstList) override;
+    bool Resize(const std::vector<GUInt64> &sizes, CSLConstList) override
+    {
+        return zsGuard([&] { return zsMdimChangeDimensions(*m_store, *m_handle, sizes, -1, nullptr); });
+    }
 #endif
 #if ZS_GDAL_AT_LEAST(8)
     bool Rename(const std::string &name) override
@@ -220,34 +219,28 @@ void ZSMdimArray::TellStructure(const struct zs_node *node)
         m_structure.SetNameValue("BLOSC_SHUFFLE", filter);
 }
 
-void ZSMdimArray::TakeProperties(const struct zs_node *node)
+enum zs_status ZSMdimArray::ReadProperties(const struct zs_node *node, struct zs_error *err)
 {
-    const struct zs_array_meta &meta = *node->array;
-    const char *timeUnits = zs_time_units(&meta.dtype, false);
-    if (const char *unit = zs_band_text(m_properties.get(), "unit"))
-        m_unit = unit;
-    else if (timeUnits != nullptr)
-        m_unit = timeUnits;
+    const struct zs_dtype &dtype = node->array->dtype;
+    const char *timeUnits = zs_time_units(&dtype, false);
+    ZSProperties found;
+    ZS_TRY(zs_band_properties_read(node, &found, err));
+    const char *unit = zs_band_text(&found, "unit");
+    m_unit = unit != nullptr ? unit : timeUnits != nullptr ? timeUnits : "";
     // Of coordinates, and of one value, the fill value is a value like others, as xarray has it, unless it is declared
     // to stand for missing ones.
     const bool isVariable = m_dimensions.empty() ||
                             (m_dimensions.size() == 1 && m_dimensions[0]->GetName() == zs_path_name(node->path));
     if (isVariable && !zs_declares_nodata(node) && timeUnits == nullptr)
-        m_properties->has_nodata = false;
-    TakeNodata(node);
-}
-
-void ZSMdimArray::TakeNodata(const struct zs_node *node)
-{
-    const struct zs_dtype &dtype = node->array->dtype;
-    m_nodata.clear();
-    if (!m_properties->has_nodata)
-        return;
-    m_nodata.resize(m_type.GetSize());
+        found.has_nodata = false;
+    m_nodata.resize(found.has_nodata ? m_type.GetSize() : 0);
     ZSConversion conversion{dtype.type, dtype.size, m_type.GetNumericDataType()};
-    alignas(16) unsigned char aligned[ZS_MAX_ITEM_SIZE]; // m_properties->nodata need not be aligned
-    memcpy(aligned, m_properties->nodata, dtype.size);
-    zsConvert(&conversion, aligned, m_nodata.data(), static_cast<ptrdiff_t>(m_nodata.size()), 1);
+    alignas(16) unsigned char aligned[ZS_MAX_ITEM_SIZE]; // found.nodata need not be aligned
+    memcpy(aligned, found.nodata, dtype.size);
+    if (found.has_nodata)
+        zsConvert(&conversion, aligned, m_nodata.data(), static_cast<ptrdiff_t>(m_nodata.size()), 1);
+    m_properties = std::move(found);
+    return ZS_OK;
 }
 
 /* The type of texts, with the bytes of the longest that the array may hold; 0: of any length. */
@@ -258,11 +251,34 @@ static GDALExtendedDataType textType(const struct zs_node *node)
     return GDALExtendedDataType::CreateString(isBytes ? static_cast<size_t>(units) : 0);
 }
 
-std::shared_ptr<GDALMDArray> ZSMdimArray::Create(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
-                                                 const std::vector<std::shared_ptr<GDALDimension>> &made,
-                                                 struct zs_error *err)
+bool ZSMdimArray::Begin(const struct zs_node *node, const std::vector<std::shared_ptr<GDALDimension>> &made,
+                        struct zs_error *err)
 {
-    const auto opened = node->is_text ? nullptr : store->Open(*store->Handle(node->path), err);
+    if (!m_store->Dimensions(node, m_dimensions, err))
+        return false;
+    for (size_t d = 0; d < made.size(); d++)
+    {
+        const auto own = std::dynamic_pointer_cast<ZSMdimDimension>(made[d]);
+        if (own == nullptr || !own->IsMadeIn(m_store->Handle(zsParentPath(node->path))))
+            continue;
+        own->AddArray(m_handle, static_cast<int>(d));
+        m_dimensions[d] = own;
+    }
+    TellStructure(node);
+    return m_isText || ReadProperties(node, err) == ZS_OK;
+}
+
+std::shared_ptr<GDALMDArray> ZSMdimStore::Array(const std::string &path, struct zs_error *err,
+                                                const std::vector<std::shared_ptr<GDALDimension>> &made)
+{
+    const struct zs_node *node = nullptr;
+    const auto handle = Handle(path);
+    std::unique_lock<std::mutex> held(m_lock);
+    auto live = handle->array.lock();
+    held.unlock();
+    if (live != nullptr || zs_hierarchy_node(hierarchy, path.c_str(), &node, err) != ZS_OK)
+        return live;
+    const auto opened = node->is_text ? nullptr : Open(*handle, err);
     if (opened == nullptr && !node->is_text)
         return nullptr;
     const GDALDataType type = node->is_text ? GDT_Byte : zsGDALType(node->array->dtype.type, node->array->dtype.size);
@@ -273,34 +289,15 @@ std::shared_ptr<GDALMDArray> ZSMdimArray::Create(const std::shared_ptr<ZSMdimSto
         return nullptr;
     }
     auto array = std::make_shared<ZSMdimArray>(
-        store, node, node->is_text ? textType(node) : GDALExtendedDataType::Create(type), opened);
-    if (!store->Dimensions(node, array->m_dimensions, err))
+        shared_from_this(), node, node->is_text ? textType(node) : GDALExtendedDataType::Create(type), opened);
+    if (!array->Begin(node, made, err))
         return nullptr;
-    for (size_t d = 0; d < made.size(); d++)
-    {
-        const auto own = std::dynamic_pointer_cast<ZSMdimDimension>(made[d]);
-        if (own == nullptr || !own->IsMadeIn(store->Handle(zsParentPath(node->path))))
-            continue;
-        own->AddArray(array->m_handle, d);
-        array->m_dimensions[d] = own;
-    }
-    if (!node->is_text)
-    {
-        if (zs_band_properties_read(node, array->m_properties.get(), err) != ZS_OK)
-            return nullptr;
-        array->TakeProperties(node);
-    }
-    array->TellStructure(node);
     array->SetSelf(array);
-    store->Follow(array);
-    store->SetLiveArray(*array->m_handle, array);
+    Follow(array);
+    held.lock();
+    if (isUpdatable)
+        handle->array = array;
     return array;
-}
-
-std::shared_ptr<GDALMDArray> zsMdimArray(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
-                                         const std::vector<std::shared_ptr<GDALDimension>> &made, struct zs_error *err)
-{
-    return ZSMdimArray::Create(store, node, made, err);
 }
 
 void ZSMdimArray::Refresh()
@@ -308,34 +305,9 @@ void ZSMdimArray::Refresh()
     m_osName = m_store->NodeName(m_handle->path);
     m_osFullName = ZSMdimStore::FullName(m_store->ParentName(m_handle->path), m_osName);
     m_filename = m_store->DocumentName(m_handle->path);
-    for (size_t d = 0; d < m_dimensions.size(); d++)
-    {
-        auto *own = dynamic_cast<ZSMdimDimension *>(m_dimensions[d].get());
-        own->Refresh();
-    }
 }
 
 /* ---- What is known of it ---- */
-
-static double take(const zs_json *member, double value, bool *has, GDALDataType *stored)
-{
-    const bool isThere = zs_json_double(member, &value);
-    if (has != nullptr)
-        *has = isThere;
-    if (stored != nullptr)
-        *stored = isThere ? GDT_Float64 : GDT_Unknown;
-    return value;
-}
-
-double ZSMdimArray::GetOffset(bool *has, GDALDataType *stored) const
-{
-    return take(zs_band_member(m_properties.get(), "offset"), 0, has, stored);
-}
-
-double ZSMdimArray::GetScale(bool *has, GDALDataType *stored) const
-{
-    return take(zs_band_member(m_properties.get(), "scale"), 1, has, stored);
-}
 
 /* Returns the shape of innermost chunks, no longer than the array; 0, GDAL's word for unknown, along dimensions
  * where lengths differ, and of text. GDAL 3.13 asks other formats for blocks of this size, and netCDF allows none
@@ -370,17 +342,17 @@ std::shared_ptr<OGRSpatialReference> ZSMdimArray::ReadSpatialRef() const
         return nullptr;
     if (m_dimensions.size() < 2) // of points
     {
-        OGRSpatialReferenceH own = zs_array_crs_read(m_store->Hierarchy(), node);
+        OGRSpatialReferenceH own = zs_array_crs_read(m_store->hierarchy, node);
         if (own == nullptr)
             return nullptr;
         const auto srs = std::make_shared<OGRSpatialReference>(*OGRSpatialReference::FromHandle(own));
         OSRRelease(own);
         return srs;
     }
-    if (zs_axes_find(m_store->Hierarchy(), node, nullptr, nullptr, &axes, &err) != ZS_OK || axes.y < 0)
+    if (zs_axes_find(m_store->hierarchy, node, nullptr, nullptr, &axes, &err) != ZS_OK || axes.y < 0)
         return nullptr;
     // Without Y only the CRS is looked for.
-    if (zs_georef_read(m_store->Hierarchy(), node, {axes.x, -1}, &georef, &err) != ZS_OK)
+    if (zs_georef_read(m_store->hierarchy, node, {axes.x, -1}, &georef, &err) != ZS_OK)
         return zsReport(err);
     const ZSOwned<struct zs_georef> cleared(&georef, zs_georef_clear);
     if (georef.no_crs != nullptr)
@@ -405,7 +377,7 @@ std::shared_ptr<OGRSpatialReference> ZSMdimArray::GetSpatialRef() const
             return nullptr;
         const std::lock_guard<std::mutex> held(m_lock);
         // First a CRS that was set and stored in the side-car file.
-        auto set = m_store->Pam() != nullptr ? GDALPamMDArray::GetSpatialRef() : nullptr;
+        auto set = m_store->pam != nullptr ? GDALPamMDArray::GetSpatialRef() : nullptr;
         if (set != nullptr)
             return set;
         if (!m_srsRead)
@@ -447,9 +419,9 @@ std::vector<std::shared_ptr<GDALAttribute>> ZSMdimArray::GetAttributes(CSLConstL
         const struct zs_node *node = Node();
         // Look for a CRS only where attributes name one.
         const bool hasSrs = node != nullptr && zs_names_srs(node) && GetSpatialRef() != nullptr;
-        auto list = zsMdimAttributes(m_store, m_handle, m_properties.get(), hasSrs);
+        auto list = zsMdimAttributes(m_store, m_handle, &m_properties, hasSrs);
         if (node != nullptr && !m_isText && node->array->dtype.type == ZS_DATETIME64 && !m_unit.empty() &&
-            zs_band_text(m_properties.get(), "unit") == nullptr)
+            zs_band_text(&m_properties, "unit") == nullptr)
             list.push_back(std::make_shared<GDALAttributeString>(GetFullName(), "calendar", "proleptic_gregorian"));
         return list;
     });
@@ -468,13 +440,13 @@ std::vector<std::shared_ptr<GDALMDArray>> ZSMdimArray::GetCoordinateVariables() 
         struct zs_scope scope;
         if (names.empty())
             return found;
-        zs_scope_find(m_store->Hierarchy(), Node(), &scope);
+        zs_scope_find(m_store->hierarchy, Node(), &scope);
         for (int i = 0; i < names.size(); i++)
         {
             struct zs_error err;
             if (zs_has_word(zs_json_text(scope.node->attributes, "grid_mapping", ""), names[i], true))
                 continue; // which xarray lists here
-            const struct zs_node *node = zs_scope_array(m_store->Hierarchy(), &scope, nullptr, names[i]);
+            const struct zs_node *node = zs_scope_array(m_store->hierarchy, &scope, nullptr, names[i]);
             auto array = node != nullptr ? m_store->Array(node->path, &err) : nullptr;
             if (array != nullptr)
                 found.push_back(array);
@@ -488,35 +460,22 @@ std::vector<std::shared_ptr<GDALMDArray>> ZSMdimArray::GetCoordinateVariables() 
 bool ZSMdimArray::IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
                         const GDALExtendedDataType &type, void *data) const
 {
-    return zsGuard([&] {
+    return zsGuard([&]() -> bool {
         struct zs_error err;
-        const auto request = Request(start, count, step, stride, type, data);
+        enum zs_status status = ZS_IO;
+        const auto request = zsMdimRequest(m_dimensions.size(), start, count, step, stride, type.GetSize(), data);
         const struct zs_node *node = Node();
         if (node == nullptr)
             return false;
+        if (!m_isText && type.GetClass() != GEDTC_NUMERIC)
+            return zsRefuse(CPLE_NotSupported, "array %s: numbers are read as numbers", GetFullName().c_str());
         const auto opened = m_isText ? nullptr : Core(&err);
-        const size_t most = m_store->MaxTextChunk();
-        const enum zs_status status =
-            m_isText              ? zsMdimReadTexts(m_store->Hierarchy(), node, most, request, type, &err)
-            : opened != nullptr ? zsMdimRead(opened.get(), m_type, request, type, &err)
-                                : ZS_IO;
+        if (m_isText || opened != nullptr)
+            status = zsMdimRead(*m_store, node, opened.get(), request, type, &err);
         if (status != ZS_OK && err.message[0] != '\0')
             zsReport(err);
         return status == ZS_OK;
     });
-}
-
-enum zs_status ZSMdimArray::Write(const ZSMdimRequest &request, const GDALExtendedDataType &type, struct zs_error *err)
-{
-    if (m_isText)
-    {
-        const struct zs_node *node = Node();
-        return zsMdimWriteTexts(m_store->Hierarchy(), node, m_store->MaxTextChunk(), request, type, err);
-    }
-    const auto opened = Core(err);
-    m_handle->isBlank = false;
-    // GDAL converts no text to numbers for arrays
-    return opened != nullptr ? zsMdimWrite(opened.get(), request, type.GetNumericDataType(), err) : ZS_IO;
 }
 
 /* A failure marks elements as lost, unless the request was refused before anything was written. */
@@ -524,18 +483,23 @@ bool ZSMdimArray::IWrite(const GUInt64 *start, const size_t *count, const GInt64
                          const GDALExtendedDataType &type, const void *data)
 {
     enum zs_status status = ZS_NO_MEMORY; // when an exception passes
-    const bool ok = zsGuard([&] {
+    const bool ok = zsGuard([&]() -> bool {
         struct zs_error err;
         const bool isUpdatable = m_store->CheckUpdatable();
         if (!isUpdatable || !m_handle->isThere)
             status = ZS_UNSUPPORTED;
-        if (!isUpdatable || Node() == nullptr) // which was reported
+        const struct zs_node *node = isUpdatable ? Node() : nullptr;
+        if (node == nullptr)
             return false;
-        status = Write(Request(start, count, step, stride, type, data), type, &err);
+        const auto request = zsMdimRequest(m_dimensions.size(), start, count, step, stride, type.GetSize(), data);
+        const auto opened = m_isText ? nullptr : Core(&err);
+        m_handle->isBlank = false;
+        if (m_isText || opened != nullptr)
+            status = zsMdimWrite(*m_store, node, opened.get(), request, type, &err);
         return status == ZS_OK || zsReport(err);
     });
     if (!ok && status != ZS_ARGUMENT && status != ZS_UNSUPPORTED)
-        m_store->MarkLost();
+        m_store->isLost = true;
     if (ok)
         m_written += std::accumulate(count, count + m_dimensions.size(), GUInt64{1}, std::multiplies<>());
     return ok;
@@ -566,109 +530,94 @@ bool ZSMdimArray::CopyFrom(GDALDataset *dataset, const GDALMDArray *from, bool s
                m_written == GetTotalElementsCount();
     });
     if (!ok)
-        m_store->MarkLost();
+        m_store->isLost = true;
     return ok && zsGuard([&] { return m_store->FlushArray(*m_handle); });
 }
 
 /* ---- Setting unit, nodata, scale, offset and CRS ---- */
 
 /* Changes a band property of the array, and of its overviews, which are shown in its place. */
-bool ZSMdimArray::SetProperty(enum zs_band_property property, const ZSProperties &wanted)
+bool ZSMdimArray::SetProperty(enum zs_band_property property, const std::function<void(ZSProperties &)> &change)
 {
-    if (m_isText)
-        return zsRefuse(CPLE_NotSupported, "array %s: texts have neither nodata, scale, offset nor unit",
-                        GetFullName().c_str());
-    const struct zs_node *node = m_store->CheckUpdatable() ? Node() : nullptr;
-    struct zs_axes axes = {};
-    std::vector<std::string> paths;
-    if (node == nullptr || !m_store->FindLevels(node, zs_overviews_own, axes, paths))
-        return false;
-    const enum zs_data_type type = node->array->dtype.type;
-    paths.push_back(m_handle->path);
-    const auto write = [&](struct zs_hierarchy *hierarchy, struct zs_error *err) {
-        for (const auto &path : paths)
-        {
-            const struct zs_node *changed = nullptr;
-            ZS_TRY(zs_hierarchy_node(hierarchy, path.c_str(), &changed, err));
-            if (property != ZS_BAND_NODATA || changed->array->dtype.type == type) // else a level of another type
-                ZS_TRY(zs_properties_write(hierarchy, changed, &wanted, property, err));
-        }
-        return ZS_OK;
-    };
-    if (!m_store->Edit(write))
-        return false;
-    *m_properties = wanted;
-    return true;
-}
-
-bool ZSMdimArray::SetUnit(const std::string &unit)
-{
-    return zsGuard([&] {
-        auto wanted = *m_properties;
-        wanted.SetText("unit", unit.c_str());
-        if (!SetProperty(ZS_BAND_UNIT, wanted))
+    return zsGuard([&]() -> bool {
+        if (m_isText)
+            return zsRefuse(CPLE_NotSupported, "array %s: texts have neither nodata, scale, offset nor unit",
+                            GetFullName().c_str());
+        const struct zs_node *node = m_store->CheckUpdatable() ? Node() : nullptr;
+        struct zs_axes axes = {};
+        struct zs_error error;
+        std::vector<std::string> paths;
+        ZSProperties wanted = m_properties;
+        change(wanted);
+        if (node == nullptr || !m_store->FindLevels(node, zs_overviews_own, axes, paths))
             return false;
-        m_unit = unit;
-        return true;
+        paths.push_back(m_handle->path);
+        const auto write = [&](struct zs_hierarchy *hierarchy, struct zs_error *err) {
+            for (const auto &path : paths)
+            {
+                const struct zs_node *level = nullptr;
+                ZS_TRY(zs_hierarchy_node(hierarchy, path.c_str(), &level, err));
+                // A nodata value is an element: not of a level of another type.
+                if (property != ZS_BAND_NODATA || level->array->dtype.type == node->array->dtype.type)
+                    ZS_TRY(zs_properties_write(hierarchy, level, &wanted, property, err));
+            }
+            return ZS_OK;
+        };
+        return m_store->Edit(write) && (ReadProperties(node, &error) == ZS_OK || zsReport(error));
     });
 }
 
-/* Whether this element is the fill value here, and in the source of a copy the fill value alone implies that it stands
- * for missing ones: xarray masks what is declared, and a copy declares no more than its source. */
-bool ZSMdimArray::IsImpliedInSource(const void *element, const struct zs_node *node) const
-{
-    if (!m_store->IsCopying() || memcmp(element, node->array->fill_value, node->array->dtype.size) != 0)
-        return false;
-    const auto source = std::dynamic_pointer_cast<ZSMdimArray>(m_store->FirstSourceArray(m_handle->path));
-    return source != nullptr && source->m_properties->nodata_is_implied;
-}
-
 /* Of an array that has no chunks yet it becomes the fill value, so that missing ones read as it. */
-bool ZSMdimArray::SetNodata(const void *value)
+bool ZSMdimArray::SetRawNoDataValue(const void *value)
 {
-    struct zs_error err;
-    const struct zs_node *node = m_store->CheckUpdatable() ? Node() : nullptr;
-    alignas(16) unsigned char element[ZS_MAX_ITEM_SIZE] = {0};
-    if (node == nullptr)
-        return false;
-    const struct zs_dtype dtype = node->array->dtype;
-    ZSConversion storing{dtype.type, dtype.size, m_type.GetNumericDataType()};
-    if (value != nullptr)
-        zsStore(&storing, value, element, static_cast<ptrdiff_t>(dtype.size), 1);
-    if (m_handle->isBlank)
-    {
-        if (zs_array_update_document(m_store->Hierarchy(), node, nullptr, nullptr, element, &node, &err) != ZS_OK)
-            return zsReport(err);
-        m_handle->opened.reset();
-    }
-    auto wanted = *m_properties;
-    wanted.has_nodata = value != nullptr;
-    wanted.nodata_is_implied = value != nullptr && IsImpliedInSource(element, node);
-    memcpy(wanted.nodata, element, dtype.size);
-    if (!SetProperty(ZS_BAND_NODATA, wanted))
-        return false;
-    TakeNodata(node);
-    return true;
+    return zsGuard([&]() -> bool {
+        struct zs_error err;
+        if (m_isText)
+            return GDALMDArray::SetRawNoDataValue(value);
+        const struct zs_node *node = m_store->CheckUpdatable() ? Node() : nullptr;
+        alignas(16) unsigned char element[ZS_MAX_ITEM_SIZE] = {0};
+        if (node == nullptr)
+            return false;
+        const struct zs_dtype dtype = node->array->dtype;
+        ZSConversion storing{dtype.type, dtype.size, m_type.GetNumericDataType()};
+        if (value != nullptr)
+            zsStore(&storing, value, element, static_cast<ptrdiff_t>(dtype.size), 1);
+        if (m_handle->isBlank)
+        {
+            if (zs_array_update_document(m_store->hierarchy, node, nullptr, nullptr, element, &node, &err) != ZS_OK)
+                return zsReport(err);
+            m_handle->opened.reset();
+        }
+        // Where it is the fill value, and in the source of a copy the fill value alone implies that it stands for
+        // missing elements: xarray masks what is declared, and a copy declares no more than its source.
+        const bool isFill = value != nullptr && memcmp(element, node->array->fill_value, dtype.size) == 0;
+        const auto from = isFill && m_store->source != nullptr ? m_store->FirstSourceArray(m_handle->path) : nullptr;
+        const auto *ours = dynamic_cast<const ZSMdimArray *>(from.get());
+        return SetProperty(ZS_BAND_NODATA, [&](ZSProperties &wanted) {
+            wanted.has_nodata = value != nullptr;
+            wanted.nodata_is_implied = ours != nullptr && ours->m_properties.nodata_is_implied;
+            memcpy(wanted.nodata, element, dtype.size);
+        });
+    });
 }
 
 /* Changes the CRS of an existing array, in every convention that the array uses. */
-bool ZSMdimArray::ChangeSpatialRef(OGRSpatialReference *srs)
+bool ZSMdimArray::ChangeSpatialRef(OGRSpatialReferenceH srs)
 {
     const struct zs_node *node = Node();
-    OGRSpatialReferenceH handle = srs != nullptr ? OGRSpatialReference::ToHandle(srs) : nullptr;
     return node != nullptr && m_store->Edit([&](struct zs_hierarchy *hierarchy, struct zs_error *err) {
         struct zs_axes axes;
+        struct zs_georef now;
+        bool isAside;
         if (m_dimensions.size() < 2)
-            return zs_array_crs_write(hierarchy, node, handle, false, err);
+            return zs_array_crs_write(hierarchy, node, srs, false, err);
         ZS_TRY(zs_axes_find(hierarchy, node, nullptr, nullptr, &axes, err));
         if (axes.y < 0)
             return zs_fail(err, ZS_ARGUMENT, "array /%s: a CRS is for arrays with X and Y", node->path);
-        struct zs_georef now;
-        bool isAside;
         ZS_TRY(zs_georef_read(hierarchy, node, axes, &now, err));
         const ZSOwned<struct zs_georef> cleared(&now, zs_georef_clear);
         struct zs_georef wanted = now;
-        wanted.srs = handle;
+        wanted.srs = srs;
         return zs_update_georefs(hierarchy, &node, &axes, 1, &now, &wanted, &isAside, err);
     });
 }
@@ -678,10 +627,11 @@ bool ZSMdimArray::SetSpatialRef(const OGRSpatialReference *srs)
     return zsGuard([&] {
         if (m_isText)
             return GDALMDArray::SetSpatialRef(srs);
-        if (!m_store->IsUpdatable() && m_store->Pam() != nullptr)
+        if (!m_store->isUpdatable && m_store->pam != nullptr)
             return GDALPamMDArray::SetSpatialRef(srs);
         std::shared_ptr<OGRSpatialReference> own = zsStoredSrs(srs, GetFullName().c_str());
-        if (!m_store->CheckUpdatable() || (!m_handle->isMade && !ChangeSpatialRef(own.get())))
+        OGRSpatialReferenceH handle = own != nullptr ? OGRSpatialReference::ToHandle(own.get()) : nullptr;
+        if (!m_store->CheckUpdatable() || (!m_handle->isMade && !ChangeSpatialRef(handle)))
             return false;
         const std::lock_guard<std::mutex> held(m_lock);
         m_srs = own;
@@ -692,25 +642,3 @@ bool ZSMdimArray::SetSpatialRef(const OGRSpatialReference *srs)
         return true;
     });
 }
-
-#if ZS_GDAL_AT_LEAST(7)
-bool ZSMdimArray::Resize(const std::vector<GUInt64> &sizes, CSLConstList)
-{
-    const auto resize = [&](std::vector<struct zs_dimension> &dims) -> bool {
-        if (sizes.size() != dims.size())
-            return zsRefuse(CPLE_IllegalArg, "array /%s: expected sizes of %zu dimensions, found %zu",
-                            m_handle->path.c_str(), dims.size(), sizes.size());
-        for (size_t d = 0; d < sizes.size(); d++)
-        {
-            if (sizes[d] < dims[d].size)
-                return zsRefuse(CPLE_IllegalArg,
-                                "array /%s: dimension %zu has %llu elements, arrays are made longer, not %llu",
-                                m_handle->path.c_str(), d, static_cast<unsigned long long>(dims[d].size),
-                                static_cast<unsigned long long>(sizes[d]));
-            dims[d].size = sizes[d];
-        }
-        return true;
-    };
-    return zsGuard([&] { return zsMdimChangeDimensions(*m_store, *m_handle, resize); });
-}
-#endif

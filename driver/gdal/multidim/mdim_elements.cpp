@@ -48,28 +48,7 @@ struct Numbers
     zs_convert_fn convert;
     void *conversion;
 };
-
-/* From elements of the array to another type than numbers. */
-struct AnyConversion
-{
-    ZSConversion toOwn;
-    size_t size; /* of an element in the array */
-    const GDALExtendedDataType &own, &to;
-};
 } // namespace
-
-/* zs_convert_fn of an AnyConversion. */
-static void convertAny(void *ctx, const void *src, void *dst, ptrdiff_t stride, size_t n)
-{
-    auto &c = *static_cast<AnyConversion *>(ctx);
-    for (size_t i = 0; i < n; i++)
-    {
-        alignas(16) unsigned char number[ZS_MAX_ITEM_SIZE];
-        zsConvert(&c.toOwn, static_cast<const char *>(src) + i * c.size, number, 0, 1);
-        char *to = static_cast<char *>(dst) + static_cast<ptrdiff_t>(i) * stride;
-        zsGuard([&] { GDALExtendedDataType::CopyValue(number, c.own, to, c.to); });
-    }
-}
 
 /* Picks the elements that are wanted: a zs_take_fn of Numbers. */
 static void pick(void *ctx, void *, const uint64_t *start, const uint64_t *count, const void *src,
@@ -96,19 +75,13 @@ static void pick(void *ctx, void *, const uint64_t *start, const uint64_t *count
     zs_copy_strided(request.ndim, wanted, from, picked, to, request.stride, all.size, all.convert, all.conversion);
 }
 
-enum zs_status zsMdimRead(struct zs_array *array, const GDALExtendedDataType &own, const ZSMdimRequest &request,
-                          const GDALExtendedDataType &type, struct zs_error *err)
+static enum zs_status readNumbers(struct zs_array *array, const ZSMdimRequest &request, GDALDataType type,
+                                  struct zs_error *err)
 {
     const struct zs_array_info info = zs_array_get_info(array);
-    const bool isNumber = type.GetClass() == GEDTC_NUMERIC;
-    ZSConversion conversion{info.data_type, info.item_size, (isNumber ? type : own).GetNumericDataType()};
-    AnyConversion any{conversion, info.item_size, own, type};
-    Numbers numbers{array, request, info.item_size, isNumber ? zsConvert : convertAny, &any};
-    if (isNumber)
-        numbers.conversion = &conversion;
-    if (isNumber && conversion.IsReadAsIs())
-        numbers.convert = nullptr;
-    bool isInPlace = isNumber, isApart[ZS_MAX_NDIM];
+    ZSConversion conversion{info.data_type, info.item_size, type};
+    Numbers numbers{array, request, info.item_size, conversion.IsReadAsIs() ? nullptr : zsConvert, &conversion};
+    bool isInPlace = true, isApart[ZS_MAX_NDIM];
     for (int d = 0; d < request.ndim; d++)
     {
         isApart[d] = request.step[d] > 1 && request.step[d] >= info.chunk_shape[d];
@@ -127,14 +100,13 @@ enum zs_status zsMdimRead(struct zs_array *array, const GDALExtendedDataType &ow
 
 /* With steps each element is a window of its own, so that elements between them are never written: other writers may
  * change them. */
-enum zs_status zsMdimWrite(struct zs_array *array, const ZSMdimRequest &request, GDALDataType type,
-                           struct zs_error *err)
+static enum zs_status writeNumbers(struct zs_array *array, const ZSMdimRequest &request, GDALDataType type,
+                                   struct zs_error *err)
 {
     const struct zs_array_info info = zs_array_get_info(array);
     ZSConversion storing{info.data_type, info.item_size, type};
-    Numbers numbers{array, request, static_cast<size_t>(GDALGetDataTypeSizeBytes(type)), zsStore, &storing};
-    if (storing.IsStoredAsIs())
-        numbers.convert = nullptr;
+    Numbers numbers{array, request, static_cast<size_t>(GDALGetDataTypeSizeBytes(type)),
+                    storing.IsStoredAsIs() ? nullptr : zsStore, &storing};
     bool isApart[ZS_MAX_NDIM];
     for (int d = 0; d < request.ndim; d++)
         isApart[d] = request.step[d] != 1;
@@ -146,6 +118,15 @@ enum zs_status zsMdimWrite(struct zs_array *array, const ZSMdimRequest &request,
 }
 
 /* ---- Texts ---- */
+
+bool zsMdimTextOf(const void *value, const GDALExtendedDataType &type, std::string &text)
+{
+    char *found = nullptr;
+    const bool ok = GDALExtendedDataType::CopyValue(value, type, &found, GDALExtendedDataType::CreateString());
+    text = found != nullptr ? zsUtf8(found) : "";
+    CPLFree(found);
+    return ok;
+}
 
 namespace
 {
@@ -180,14 +161,7 @@ struct Texts
     static enum zs_status Give(void *ctx, const uint64_t *number, const char **text, struct zs_error *err)
     {
         auto *texts = static_cast<Texts *>(ctx);
-        const auto convert = [&] {
-            char *value = nullptr;
-            const bool ok = GDALExtendedDataType::CopyValue(texts->Address(number), texts->type, &value, texts->own);
-            texts->text = value != nullptr ? zsUtf8(value) : "";
-            CPLFree(value);
-            return ok;
-        };
-        if (!zsGuard(convert))
+        if (!zsGuard([&] { return zsMdimTextOf(texts->Address(number), texts->type, texts->text); }))
             return zs_fail(err, ZS_ARGUMENT, "an element of the source cannot be converted to text");
         *text = texts->text.c_str();
         return ZS_OK;
@@ -195,17 +169,23 @@ struct Texts
 };
 } // namespace
 
-enum zs_status zsMdimReadTexts(struct zs_hierarchy *hierarchy, const struct zs_node *node, size_t most,
-                               const ZSMdimRequest &request, const GDALExtendedDataType &type, struct zs_error *err)
+/* ---- Either ---- */
+
+enum zs_status zsMdimRead(const ZSMdimStore &store, const struct zs_node *node, struct zs_array *array,
+                          const ZSMdimRequest &request, const GDALExtendedDataType &type, struct zs_error *err)
 {
+    if (array != nullptr)
+        return readNumbers(array, request, type.GetNumericDataType(), err);
     Texts texts{request, type};
     err->message[0] = '\0';
-    return zs_texts_read(hierarchy, node, most, &request, Texts::Take, &texts, nullptr, err);
+    return zs_texts_read(store.hierarchy, node, store.MaxTextChunk(), &request, Texts::Take, &texts, nullptr, err);
 }
 
-enum zs_status zsMdimWriteTexts(struct zs_hierarchy *hierarchy, const struct zs_node *node, size_t most,
-                                const ZSMdimRequest &request, const GDALExtendedDataType &type, struct zs_error *err)
+enum zs_status zsMdimWrite(const ZSMdimStore &store, const struct zs_node *node, struct zs_array *array,
+                           const ZSMdimRequest &request, const GDALExtendedDataType &type, struct zs_error *err)
 {
+    if (array != nullptr) // GDAL converts no text to numbers for arrays
+        return writeNumbers(array, request, type.GetNumericDataType(), err);
     Texts texts{request, type};
-    return zs_texts_write(hierarchy, node, most, &request, Texts::Give, &texts, err);
+    return zs_texts_write(store.hierarchy, node, store.MaxTextChunk(), &request, Texts::Give, &texts, err);
 }

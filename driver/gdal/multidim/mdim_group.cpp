@@ -1,8 +1,9 @@
+/* Groups: what is in them, and making and deleting it. */
 #include "mdim.h"
 
 #include <algorithm>
+#include <set>
 
-#include "gdal/driver.h"
 #include "gdal/guard.h"
 
 extern "C"
@@ -41,8 +42,17 @@ class ZSMdimGroup final : public GDALGroup, public ZSMdimObject
     }
     std::vector<std::string> GetMDArrayNames(CSLConstList options) const override;
     std::shared_ptr<GDALMDArray> OpenMDArray(const std::string &name, CSLConstList options) const override;
-    std::vector<std::string> GetGroupNames(CSLConstList options) const override;
-    std::shared_ptr<GDALGroup> OpenGroup(const std::string &name, CSLConstList options) const override;
+    std::vector<std::string> GetGroupNames(CSLConstList) const override
+    {
+        return zsGuard([&] { return ChildNames(ZS_NODE_GROUP); });
+    }
+    std::shared_ptr<GDALGroup> OpenGroup(const std::string &name, CSLConstList) const override
+    {
+        return zsGuard([&] {
+            const struct zs_node *node = Child(name, ZS_NODE_GROUP);
+            return node != nullptr ? m_store->Group(node->path) : nullptr;
+        });
+    }
     std::vector<std::shared_ptr<GDALDimension>> GetDimensions(CSLConstList options) const override;
     std::vector<std::shared_ptr<GDALAttribute>> GetAttributes(CSLConstList options) const override;
     std::shared_ptr<GDALGroup> CreateGroup(const std::string &name, CSLConstList options) override;
@@ -51,15 +61,23 @@ class ZSMdimGroup final : public GDALGroup, public ZSMdimObject
                                                    CSLConstList options) override;
     std::shared_ptr<GDALMDArray> CreateMDArray(const std::string &name,
                                                const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
-                                               const GDALExtendedDataType &type, CSLConstList options) override;
+                                               const GDALExtendedDataType &type, CSLConstList options) override
+    {
+        return zsGuard([&] {
+            return CheckGroup() ? zsMdimNewArray(m_store, m_handle->path, zsUtf8(name), dimensions, type, options)
+                                : nullptr;
+        });
+    }
     std::shared_ptr<GDALAttribute> CreateAttribute(const std::string &name, const std::vector<GUInt64> &dimensions,
-                                                   const GDALExtendedDataType &type, CSLConstList options) override;
+                                                   const GDALExtendedDataType &type, CSLConstList) override
+    {
+        return zsGuard(
+            [&] { return CheckGroup() ? zsMdimNewAttribute(m_store, m_handle, name, dimensions, type) : nullptr; });
+    }
 #if ZS_GDAL_AT_LEAST(8)
     bool Rename(const std::string &given) override
     {
-        return zsGuard([&] {
-            return CheckGroup() && m_store->Rename(*m_handle, zsUtf8(given));
-        });
+        return zsGuard([&] { return CheckGroup() && m_store->Rename(*m_handle, zsUtf8(given)); });
     }
     bool DeleteGroup(const std::string &name, CSLConstList) override
     {
@@ -71,15 +89,9 @@ class ZSMdimGroup final : public GDALGroup, public ZSMdimObject
     }
     bool DeleteAttribute(const std::string &name, CSLConstList) override
     {
-        return zsGuard([&] {
-            return CheckGroup() && zsMdimDeleteAttribute(*m_store, *m_handle, name);
-        });
+        return zsGuard([&] { return CheckGroup() && zsMdimDeleteAttribute(*m_store, *m_handle, name); });
     }
 #endif
-    std::shared_ptr<GDALAttribute> GetAttribute(const std::string &name) const override
-    {
-        return zsGuard([&] { return GetAttributeFromAttributes(name); });
-    }
 };
 } // namespace
 
@@ -91,9 +103,9 @@ std::vector<const struct zs_node *> ZSMdimGroup::Children(bool *isKnown) const
     struct zs_error err;
     if (own == nullptr || own->type == ZS_NODE_ARRAY)
         return own != nullptr ? std::vector<const struct zs_node *>{own} : std::vector<const struct zs_node *>{};
-    const bool isListed = zs_hierarchy_list(m_store->Hierarchy(), &nodes, &count, &err) == ZS_OK;
+    const bool isListed = zs_hierarchy_list(m_store->hierarchy, &nodes, &count, &err) == ZS_OK;
     if (isKnown != nullptr)
-        *isKnown = isListed && (own->path[0] != '\0' || zs_hierarchy_left_out(m_store->Hierarchy()) == nullptr);
+        *isKnown = isListed && (own->path[0] != '\0' || zs_hierarchy_left_out(m_store->hierarchy) == nullptr);
     if (!isListed)
     {
         zsReport(err);
@@ -135,7 +147,7 @@ const struct zs_node *ZSMdimGroup::Child(const std::string &name, enum zs_node_t
     if (own == nullptr || !zs_is_inside_name(name.c_str()))
         return nullptr;
     const enum zs_status status =
-        zs_hierarchy_node_at(m_store->Hierarchy(), m_handle->path.c_str(), name.c_str(), &found, &err);
+        zs_hierarchy_node_at(m_store->hierarchy, m_handle->path.c_str(), name.c_str(), &found, &err);
     if (status != ZS_OK && status != ZS_NOT_FOUND)
         zsReport(err);
     return status == ZS_OK && found->type == type ? found : nullptr;
@@ -157,11 +169,6 @@ std::vector<std::string> ZSMdimGroup::GetMDArrayNames(CSLConstList) const
     });
 }
 
-std::vector<std::string> ZSMdimGroup::GetGroupNames(CSLConstList) const
-{
-    return zsGuard([&] { return ChildNames(ZS_NODE_GROUP); });
-}
-
 std::shared_ptr<GDALMDArray> ZSMdimGroup::OpenMDArray(const std::string &name, CSLConstList) const
 {
     return zsGuard([&]() -> std::shared_ptr<GDALMDArray> {
@@ -170,10 +177,10 @@ std::shared_ptr<GDALMDArray> ZSMdimGroup::OpenMDArray(const std::string &name, C
         if (node == nullptr && name == UNKNOWN) // says why not all is known
         {
             Children();
-            const char *leftOut = zs_hierarchy_left_out(m_store->Hierarchy());
+            const char *leftOut = zs_hierarchy_left_out(m_store->hierarchy);
             if (leftOut != nullptr)
                 zsRefuse(CPLE_AppDefined, "%s: left out is \"%.200s\": it may lead out of a store, or is too long",
-                         m_store->Store()->root, leftOut);
+                         m_store->store->root, leftOut);
         }
         auto array = node != nullptr ? m_store->Array(node->path, &err) : nullptr;
         if (node != nullptr && array == nullptr)
@@ -182,23 +189,15 @@ std::shared_ptr<GDALMDArray> ZSMdimGroup::OpenMDArray(const std::string &name, C
     });
 }
 
-std::shared_ptr<GDALGroup> ZSMdimGroup::OpenGroup(const std::string &name, CSLConstList) const
-{
-    return zsGuard([&]() -> std::shared_ptr<GDALGroup> {
-        const struct zs_node *node = Child(name, ZS_NODE_GROUP);
-        return node != nullptr ? m_store->Group(node->path) : nullptr;
-    });
-}
-
 std::vector<std::shared_ptr<GDALDimension>> ZSMdimGroup::GetDimensions(CSLConstList) const
 {
     return zsGuard([&] {
         // GDAL's tools confuse dimensions of one name and different sizes: only the first is shown; arrays have their
         // own.
-        std::map<std::string, std::shared_ptr<GDALDimension>> byName;
+        std::set<std::string> names;
         std::vector<std::shared_ptr<GDALDimension>> out(m_made.begin(), m_made.end());
         for (const auto &d : out)
-            byName.emplace(d->GetName(), d);
+            names.insert(d->GetName());
         for (const auto *child : Children())
         {
             std::vector<std::shared_ptr<GDALDimension>> dimensions;
@@ -208,7 +207,7 @@ std::vector<std::shared_ptr<GDALDimension>> ZSMdimGroup::GetDimensions(CSLConstL
             for (const auto &d : dimensions)
             {
                 if (d->GetFullName() == ZSMdimStore::FullName(GetFullName(), d->GetName()) &&
-                    byName.emplace(d->GetName(), d).second)
+                    names.insert(d->GetName()).second)
                     out.push_back(d);
             }
         }
@@ -237,7 +236,7 @@ bool ZSMdimGroup::CheckGroup() const
     const struct zs_node *node = m_store->CheckUpdatable() ? Node() : nullptr;
     if (node == nullptr || node->type == ZS_NODE_GROUP)
         return node != nullptr;
-    return zsRefuse(CPLE_NotSupported, "%s: one array was opened, not its group", m_store->Store()->root);
+    return zsRefuse(CPLE_NotSupported, "%s: one array was opened, not its group", m_store->store->root);
 }
 
 std::shared_ptr<GDALGroup> ZSMdimGroup::CreateGroup(const std::string &name, CSLConstList)
@@ -249,11 +248,11 @@ std::shared_ptr<GDALGroup> ZSMdimGroup::CreateGroup(const std::string &name, CSL
         if (!CheckGroup() || !m_store->CheckName(own))
             return nullptr;
         const enum zs_status status =
-            zs_group_make(m_store->Hierarchy(), m_handle->path.c_str(), own.c_str(), &node, &err);
+            zs_group_make(m_store->hierarchy, m_handle->path.c_str(), own.c_str(), &node, &err);
         if (status == ZS_OK)
             return m_store->Group(node->path);
         if (status != ZS_ARGUMENT) // an array has the name: GDAL 3.6 lists arrays of Zarr v2 as groups, too
-            m_store->MarkRefused();
+            m_store->isLost = m_store->isLost || m_store->source != nullptr;
         return zsReport(err);
     });
 }
@@ -277,16 +276,6 @@ std::shared_ptr<GDALDimension> ZSMdimGroup::CreateDimension(const std::string &n
     });
 }
 
-std::shared_ptr<GDALMDArray>
-ZSMdimGroup::CreateMDArray(const std::string &name, const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
-                           const GDALExtendedDataType &type, CSLConstList options)
-{
-    return zsGuard([&] {
-        return CheckGroup() ? zsMdimNewArray(m_store, m_handle->path, zsUtf8(name), dimensions, type, options)
-                            : nullptr;
-    });
-}
-
 #if ZS_GDAL_AT_LEAST(8)
 bool ZSMdimGroup::Delete(const std::string &name, enum zs_node_type type, const char *what)
 {
@@ -294,129 +283,28 @@ bool ZSMdimGroup::Delete(const std::string &name, enum zs_node_type type, const 
         return false;
     const struct zs_node *node = Child(name, type);
     if (node == nullptr)
-        CPLError(CE_Failure, CPLE_AppDefined, "group %s: there is no %s \"%s\"", GetFullName().c_str(), what,
-                 name.c_str());
-    return node != nullptr && m_store->Remove(node);
+        return zsRefuse(CPLE_AppDefined, "group %s: there is no %s \"%s\"", GetFullName().c_str(), what,
+                        name.c_str());
+    return m_store->Remove(node);
 }
 #endif
 
-std::shared_ptr<GDALAttribute> ZSMdimGroup::CreateAttribute(const std::string &name,
-                                                            const std::vector<GUInt64> &dimensions,
-                                                            const GDALExtendedDataType &type, CSLConstList)
+std::shared_ptr<GDALGroup> ZSMdimStore::RootGroup()
 {
-    return zsGuard([&] {
-        return CheckGroup() ? zsMdimNewAttribute(m_store, m_handle, name, dimensions, type)
-                            : nullptr;
-    });
-}
-
-std::shared_ptr<GDALGroup> zsMdimGroup(const std::shared_ptr<ZSMdimStore> &store, const std::string &parent,
-                                       const std::string &name, const std::shared_ptr<ZSMdimNode> &handle)
-{
-    auto group = std::make_shared<ZSMdimGroup>(store, parent, name, handle);
+    auto group = std::make_shared<ZSMdimGroup>(shared_from_this(), "", "/", Handle(m_shown));
 #if ZS_GDAL_AT_LEAST(8)
     group->SetSelf(group);
 #endif
     return group;
 }
 
-/* ---- The dataset ---- */
-
-namespace
+std::shared_ptr<GDALGroup> ZSMdimStore::Group(const std::string &path)
 {
-class ZSMdimDataset final : public GDALDataset
-{
-    std::shared_ptr<ZSMdimStore> m_store;
-    std::shared_ptr<GDALGroup> m_root;
-    bool m_isClosed = false;
-
-    CPLErr Finish(bool atClosing)
-    {
-        const bool ok = m_isClosed || zsGuard([&] { return m_store->Flush(atClosing); });
-        m_isClosed = m_isClosed || atClosing;
-        return ok ? CE_None : CE_Failure;
-    }
-
-  public:
-    ZSMdimDataset(const std::shared_ptr<ZSMdimStore> &store, GDALAccess access)
-        : m_store(store), m_root(store->RootGroup())
-    {
-        eAccess = access;
-    }
-    ~ZSMdimDataset() override;
-    std::shared_ptr<GDALGroup> GetRootGroup() const override
-    {
-        return m_root;
-    }
-    ZSFlushResult FlushCache(bool atClosing = false) override;
-#if ZS_GDAL_AT_LEAST(7)
-    CPLErr Close(ZS_CLOSE_DEFAULTS) override;
+    auto group =
+        std::make_shared<ZSMdimGroup>(shared_from_this(), ParentName(path), NodeName(path), Handle(path));
+    Follow(group);
+#if ZS_GDAL_AT_LEAST(8)
+    group->SetSelf(group);
 #endif
-    struct zs_hierarchy *Hierarchy() const
-    {
-        return m_store->Hierarchy();
-    }
-};
-} // namespace
-
-struct zs_hierarchy *zsMdimHierarchy(GDALDataset *dataset)
-{
-    const auto *ours = dynamic_cast<ZSMdimDataset *>(dataset);
-    return ours != nullptr ? ours->Hierarchy() : nullptr;
-}
-
-ZSFlushResult ZSMdimDataset::FlushCache(bool atClosing)
-{
-    CPLErr result = Finish(atClosing);
-#if ZS_GDAL_AT_LEAST(7)
-    if (GDALDataset::FlushCache(atClosing) != CE_None)
-        result = CE_Failure;
-#else
-    GDALDataset::FlushCache(atClosing);
-#endif
-    ZS_FLUSH_RETURN(result);
-}
-
-#if ZS_GDAL_AT_LEAST(7)
-CPLErr ZSMdimDataset::Close(ZS_CLOSE_PARAMETERS)
-{
-    if (m_isClosed)
-        return CE_None;
-    CPLErr result = Finish(true);
-    if (GDALDataset::Close(ZS_CLOSE_ARGUMENTS) != CE_None)
-        result = CE_Failure;
-    return result;
-}
-#endif
-
-ZSMdimDataset::~ZSMdimDataset()
-{
-#if ZS_GDAL_AT_LEAST(7)
-    static_cast<void>(ZSMdimDataset::Close());
-#else
-    static_cast<void>(Finish(true));
-#endif
-}
-
-std::unique_ptr<GDALDataset> zsMdimDataset(const std::shared_ptr<ZSMdimStore> &store, GDALAccess access)
-{
-    return std::make_unique<ZSMdimDataset>(store, access);
-}
-
-/* ---- Opening ---- */
-
-std::unique_ptr<GDALDataset> zsMdimOpen(const std::shared_ptr<ZSStore> &store, const struct zs_node *node,
-                                        const ZSConnection &connection, const ZSOpenOptions &options,
-                                        GDALAccess access, struct zs_error *err)
-{
-    if (!connection.indices.empty())
-    {
-        zs_fail(err, ZS_ARGUMENT, "array /%s: indices are for rasters, not for the multidimensional API", node->path);
-        return nullptr;
-    }
-    const auto opened = std::make_shared<ZSMdimStore>(store, options, node, access);
-    // Not a dataset of nothing that can be read.
-    if (node->type == ZS_NODE_ARRAY && !node->is_text && opened->Open(*opened->Handle(node->path), err) == nullptr)
-        return nullptr;
-    return zsMdimDataset(opened, access);
+    return group;
 }

@@ -15,19 +15,15 @@ extern "C"
 #include "zarr/name.h"
 }
 
-ZSMdimStore::ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOptions &options,
-                         const struct zs_node *shown, GDALAccess access)
-    : m_store(store), m_options(options), m_shown(shown->path),
-      m_root(shown->type == ZS_NODE_ARRAY ? zsParentPath(m_shown) : m_shown), m_isUpdatable(access == GA_Update)
-{
-    if (!store->store->is_remote)
-        m_pam = std::make_shared<GDALPamMultiDim>(std::string(store->store->root) + "/zarr.json");
-}
-
-ZSMdimStore::ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOptions &options,
-                         std::unique_ptr<ZSNewStore> target, bool consolidates, CSLConstList arrayOptions)
-    : m_store(store), m_options(options), m_isUpdatable(true), m_consolidates(consolidates),
-      m_arrayOptions(CSLDuplicate(arrayOptions)), m_target(std::move(target))
+ZSMdimStore::ZSMdimStore(const std::shared_ptr<ZSStore> &opened, const ZSOpenOptions &options,
+                         const struct zs_node *shown, GDALAccess access, std::unique_ptr<ZSNewStore> target)
+    : m_store(opened), m_options(options), m_shown(shown->path),
+      m_root(shown->type == ZS_NODE_ARRAY ? zsParentPath(m_shown) : m_shown), m_target(std::move(target)),
+      hierarchy(opened->hierarchy), store(opened->store),
+      pam(store->is_remote || m_target != nullptr
+              ? nullptr
+              : std::make_shared<GDALPamMultiDim>(std::string(store->root) + "/zarr.json")),
+      isUpdatable(access == GA_Update)
 {
 }
 
@@ -38,11 +34,6 @@ ZSMdimStore::~ZSMdimStore()
 }
 
 /* ---- Names ---- */
-
-std::shared_ptr<GDALGroup> ZSMdimStore::RootGroup()
-{
-    return zsMdimGroup(shared_from_this(), "", "/", Handle(m_shown));
-}
 
 std::string ZSMdimStore::GroupName(const std::string &path) const
 {
@@ -60,12 +51,12 @@ std::string ZSMdimStore::ParentName(const std::string &path) const
 
 std::string ZSMdimStore::NodeName(const std::string &path) const
 {
-    return !path.empty() ? zs_path_name(path.c_str()) : zsRootArrayName(m_store->store->root);
+    return !path.empty() ? zs_path_name(path.c_str()) : zsRootArrayName(store->root);
 }
 
 std::string ZSMdimStore::DocumentName(const std::string &path) const
 {
-    return (m_target != nullptr ? m_target->Root() : m_store->store->root) + "/" + zsPathIn(path, "zarr.json");
+    return (m_target != nullptr ? m_target->Root() : store->root) + "/" + zsPathIn(path, "zarr.json");
 }
 
 /* ---- Nodes, and arrays that are open ---- */
@@ -88,7 +79,7 @@ const struct zs_node *ZSMdimStore::Node(const ZSMdimNode &handle) const
     struct zs_error err;
     if (!handle.isThere)
         return zsRefuse(CPLE_AppDefined, "/%s: this object has been deleted", handle.path.c_str());
-    return zs_hierarchy_node(Hierarchy(), handle.path.c_str(), &node, &err) == ZS_OK ? node : zsReport(err);
+    return zs_hierarchy_node(hierarchy, handle.path.c_str(), &node, &err) == ZS_OK ? node : zsReport(err);
 }
 
 std::shared_ptr<struct zs_array> ZSMdimStore::Open(ZSMdimNode &handle, struct zs_error *err)
@@ -98,46 +89,17 @@ std::shared_ptr<struct zs_array> ZSMdimStore::Open(ZSMdimNode &handle, struct zs
     const struct zs_node *node = nullptr;
     const struct zs_array_options options = m_options.ForArrays();
     struct zs_array *array = nullptr;
-    if (opened != nullptr || zs_hierarchy_node(Hierarchy(), handle.path.c_str(), &node, err) != ZS_OK ||
-        zs_array_open_node(Hierarchy(), node, &options, &array, err) != ZS_OK)
+    if (opened != nullptr || zs_hierarchy_node(hierarchy, handle.path.c_str(), &node, err) != ZS_OK ||
+        zs_array_open_node(hierarchy, node, &options, &array, err) != ZS_OK)
         return opened;
     opened.reset(array, zs_array_close);
     if (handle.isBlank)
         zs_array_set_new(array, handle.chunkOrder);
     else
         zs_array_set_order(array, handle.chunkOrder);
-    if (node->array->ndim <= 1 || m_isUpdatable)
+    if (node->array->ndim <= 1 || isUpdatable)
         handle.opened = opened;
     return opened;
-}
-
-std::shared_ptr<GDALMDArray> ZSMdimStore::LiveArray(const ZSMdimNode &handle)
-{
-    const std::lock_guard<std::mutex> held(m_lock);
-    return handle.array.lock();
-}
-
-void ZSMdimStore::SetLiveArray(ZSMdimNode &handle, const std::shared_ptr<GDALMDArray> &array)
-{
-    const std::lock_guard<std::mutex> held(m_lock);
-    if (m_isUpdatable)
-        handle.array = array;
-}
-
-std::shared_ptr<GDALMDArray> ZSMdimStore::Array(const std::string &path, struct zs_error *err)
-{
-    const struct zs_node *node = nullptr;
-    auto array = LiveArray(*Handle(path));
-    if (array == nullptr && zs_hierarchy_node(Hierarchy(), path.c_str(), &node, err) == ZS_OK)
-        array = zsMdimArray(shared_from_this(), node, {}, err);
-    return array;
-}
-
-std::shared_ptr<GDALGroup> ZSMdimStore::Group(const std::string &path)
-{
-    auto group = zsMdimGroup(shared_from_this(), ParentName(path), NodeName(path), Handle(path));
-    Follow(std::dynamic_pointer_cast<ZSMdimObject>(group));
-    return group;
 }
 
 /* ---- Live objects ---- */
@@ -151,7 +113,7 @@ void ZSMdimStore::Follow(const std::shared_ptr<ZSMdimObject> &object)
 {
     const auto isGone = [](const std::weak_ptr<ZSMdimObject> &other) { return other.expired(); };
     const std::lock_guard<std::mutex> held(m_lock);
-    if (!m_isUpdatable)
+    if (!isUpdatable)
         return;
     if (m_live.size() == m_live.capacity())
         m_live.erase(std::remove_if(m_live.begin(), m_live.end(), isGone), m_live.end());
@@ -179,9 +141,9 @@ bool ZSMdimStore::FindLevels(const struct zs_node *node, decltype(zs_overviews_f
     struct zs_error err;
     struct zs_levels own;
     if (m_target != nullptr || node->array == nullptr || node->array->ndim < 2 ||
-        zs_axes_find(Hierarchy(), node, nullptr, nullptr, &axes, &err) != ZS_OK || axes.y < 0)
+        zs_axes_find(hierarchy, node, nullptr, nullptr, &axes, &err) != ZS_OK || axes.y < 0)
         return true;
-    if (find(Hierarchy(), node, axes, &own, &err) != ZS_OK)
+    if (find(hierarchy, node, axes, &own, &err) != ZS_OK)
         return zsReport(err);
     for (size_t i = 0; i < own.count; i++)
         levels.push_back(own.list[i]->path);
@@ -196,12 +158,12 @@ bool ZSMdimStore::Remove(const struct zs_node *node)
     std::vector<std::string> levels;
     if (!FindLevels(node, zs_overviews_own, axes, levels))
         return false;
-    const auto remove = [&](struct zs_hierarchy *hierarchy, struct zs_error *err) {
+    const auto remove = [&](struct zs_hierarchy *, struct zs_error *err) {
         if (!levels.empty())
             ZS_TRY(zs_overviews_take_out(hierarchy, node, axes, err));
         // Remove its chunks from a new store now: another array that takes the path must not find them.
         if (isNew)
-            ZS_TRY(zs_contents_remove_below(m_store->store, path.c_str(), err));
+            ZS_TRY(zs_contents_remove_below(store, path.c_str(), err));
         return zs_hierarchy_remove(hierarchy, path.c_str(), err);
     };
     if (!Edit(remove))
@@ -210,14 +172,10 @@ bool ZSMdimStore::Remove(const struct zs_node *node)
     {
         const auto handle = i->second;
         struct zs_error ignored;
-        if (zs_hierarchy_node(Hierarchy(), handle->path.c_str(), &node, &ignored) != ZS_NOT_FOUND)
-        {
-            ++i;
-            continue;
-        }
-        handle->isThere = false;
-        handle->opened.reset(); // without its pending writes
-        i = m_nodes.erase(i);
+        handle->isThere = zs_hierarchy_node(hierarchy, handle->path.c_str(), &node, &ignored) != ZS_NOT_FOUND;
+        if (!handle->isThere)
+            handle->opened.reset(); // without its pending writes
+        i = handle->isThere ? std::next(i) : m_nodes.erase(i);
     }
     return isNew || Flush(false);
 }
@@ -238,8 +196,7 @@ bool ZSMdimStore::Rename(const ZSMdimNode &handle, const std::string &name)
                         "array /%s: has overviews, which have its name: remove them (gdaladdo -clean), rename it, and "
                         "make them again",
                         before.c_str());
-    if (zs_store_sync(m_store->store, &err) != ZS_OK ||
-        zs_node_rename(Hierarchy(), before.c_str(), name.c_str(), &err) != ZS_OK)
+    if (zs_node_rename(hierarchy, before.c_str(), name.c_str(), &err) != ZS_OK)
         return zsReport(err);
     for (const auto &[path, own] : m_nodes)
     {
@@ -261,17 +218,17 @@ bool ZSMdimStore::Rename(const ZSMdimNode &handle, const std::string &name)
 
 bool ZSMdimStore::CheckUpdatable() const
 {
-    if (m_isUpdatable && !m_isAbandoned)
+    if (isUpdatable && !m_isAbandoned)
         return true;
     return zsRefuse(CPLE_NoWriteAccess,
                     m_isAbandoned ? "%s: is not written any more, for closing it failed"
-                                  : "%s was not opened in update mode", m_store->store->root);
+                                  : "%s was not opened in update mode", store->root);
 }
 
 void ZSMdimStore::Complain(const std::string &what) const
 {
-    CPLError(m_isLenient ? CE_Warning : CE_Failure, CPLE_NotSupported, "%s%s", what.c_str(),
-             m_isLenient ? "; it is left out" : "");
+    CPLError(isLenient ? CE_Warning : CE_Failure, CPLE_NotSupported, "%s%s", what.c_str(),
+             isLenient ? "; it is left out" : "");
 }
 
 bool ZSMdimStore::CheckName(const std::string &name) const
@@ -288,19 +245,11 @@ bool ZSMdimStore::FlushArray(const ZSMdimNode &handle)
     struct zs_error err;
     if (handle.opened == nullptr || zs_array_flush(handle.opened.get(), &err) == ZS_OK)
         return true;
-    m_isLost = true; // a shard that cannot be published may be lost
+    isLost = true; // a shard that cannot be published may be lost
     return zsReport(err);
 }
 
-bool ZSMdimStore::FlushArrays()
-{
-    bool ok = true;
-    for (const auto &[path, handle] : m_nodes)
-        ok = FlushArray(*handle) && ok;
-    return ok;
-}
-
-/* Publishes CRSs, dimensions and documents. */
+/* Publishes CRSs, dimensions and documents, and then a new store. */
 bool ZSMdimStore::WriteDocuments()
 {
     struct zs_error err;
@@ -310,21 +259,24 @@ bool ZSMdimStore::WriteDocuments()
     {
         OGRSpatialReferenceH srs = handle->srs != nullptr ? OGRSpatialReference::ToHandle(handle->srs.get()) : nullptr;
         if ((!handle->isSrsSet && handle->dimensionType.empty()) || status != ZS_OK ||
-            zs_hierarchy_node(Hierarchy(), path.c_str(), &node, &err) != ZS_OK)
+            zs_hierarchy_node(hierarchy, path.c_str(), &node, &err) != ZS_OK)
             continue;
         if (handle->isSrsSet)
-            status = zs_array_crs_write(Hierarchy(), node, srs, true, &err);
+            status = zs_array_crs_write(hierarchy, node, srs, true, &err);
         if (status == ZS_OK)
-            status = zs_dimension_describe(Hierarchy(), node, handle->dimensionType.c_str(), &err);
+            status = zs_dimension_describe(hierarchy, node, handle->dimensionType.c_str(), &err);
     }
-    if (status == ZS_OK && m_target != nullptr && m_consolidates)
-        status = zs_root_consolidate(Hierarchy(), &err);
-    if (status == ZS_OK)
-        status = zs_hierarchy_flush(Hierarchy(), &err);
-    if (status == ZS_OK)
-        status = zs_store_sync(m_store->store, &err);
+    if (status == ZS_OK && m_target != nullptr && consolidates)
+        status = zs_root_consolidate(hierarchy, &err);
+    if (status == ZS_OK && m_target == nullptr)
+        status = zs_hierarchy_flush(hierarchy, &err);
+    if (status == ZS_OK && m_target == nullptr)
+        status = zs_store_sync(store, &err);
     if (status != ZS_OK)
         return zsReport(err);
+    if (m_target != nullptr && !m_target->Publish())
+        return false;
+    m_target.reset();
     for (const auto &[path, handle] : m_nodes)
     {
         handle->isSrsSet = false;
@@ -335,24 +287,16 @@ bool ZSMdimStore::WriteDocuments()
 
 bool ZSMdimStore::Flush(bool isLast)
 {
-    if (!m_isUpdatable || m_isAbandoned)
+    if (!isUpdatable || m_isAbandoned)
         return true;
-    bool ok = FlushArrays();
-    if (m_target != nullptr && m_isLost)
-    {
-        CPLError(CE_Failure, CPLE_FileIO,
-                 "%s: not all of it could be written: it is not made, and what was there stays",
-                 m_target->Root().c_str());
-        ok = false;
-    }
+    bool ok = true;
+    for (const auto &[path, handle] : m_nodes)
+        ok = FlushArray(*handle) && ok;
+    if (m_target != nullptr && isLost)
+        ok = zsRefuse(CPLE_FileIO, "%s: not all of it could be written: it is not made, and what was there stays",
+                      m_target->Root().c_str());
     else
-    {
         ok = WriteDocuments() && ok;
-        if (ok && m_target != nullptr)
-            ok = m_target->Publish();
-        if (ok)
-            m_target.reset();
-    }
     if (isLast && !ok)
         Abandon();
     return ok;
@@ -366,49 +310,99 @@ void ZSMdimStore::Abandon()
     m_target.reset();
 }
 
-/* ---- Making ---- */
+/* ---- The dataset of a store's root group; closing it flushes the store ---- */
 
-/* Parses where and how a store is made. The options for its arrays are left in `arrays`. */
-static bool parse(const char *name, CSLConstList list, ZSCreationOptions &options, ZSConnection &connection,
-                  CPLStringList &arrays)
+namespace
 {
-    std::string reason;
-    for (CSLConstList o = list; o != nullptr && *o != nullptr; o++)
+class ZSMdimDataset final : public GDALDataset
+{
+    const std::shared_ptr<GDALGroup> m_root;
+
+    CPLErr Finish(bool atClosing)
     {
-        if (!STARTS_WITH_CI(*o, "ARRAY:"))
-            arrays.AddString(*o);
+        return zsGuard([&] { return store->Flush(atClosing); }) ? CE_None : CE_Failure;
     }
-    if (!zsTakeAliases(arrays) || !options.Parse(arrays.List()))
-        return false;
-    const bool isParsed = zsParseConnection(name, connection, reason);
-    if (!isParsed || connection.has_array)
-        return zsRefuse(CPLE_AppDefined, "%s: %s", zsShown(name).c_str(),
-                        isParsed ? "expected the name of a store" : reason.c_str());
-    return zsIsNoRepository(connection);
+
+  public:
+    const std::shared_ptr<ZSMdimStore> store;
+
+    ZSMdimDataset(const std::shared_ptr<ZSMdimStore> &of, GDALAccess access) : m_root(of->RootGroup()), store(of)
+    {
+        eAccess = access;
+    }
+    ~ZSMdimDataset() override
+    {
+        static_cast<void>(Finish(true));
+    }
+    std::shared_ptr<GDALGroup> GetRootGroup() const override
+    {
+        return m_root;
+    }
+    ZSFlushResult FlushCache(bool atClosing = false) override
+    {
+        const CPLErr result = Finish(atClosing);
+        ZS_FLUSH_RETURN(result);
+    }
+#if ZS_GDAL_AT_LEAST(7)
+    CPLErr Close(ZS_CLOSE_DEFAULTS) override
+    {
+        const CPLErr result = Finish(true);
+        return GDALDataset::Close(ZS_CLOSE_ARGUMENTS) == CE_None ? result : CE_Failure;
+    }
+#endif
+};
+} // namespace
+
+std::unique_ptr<GDALDataset> zsMdimOpen(const std::shared_ptr<ZSStore> &store, const struct zs_node *node,
+                                        const ZSConnection &connection, const ZSOpenOptions &options,
+                                        GDALAccess access, struct zs_error *err)
+{
+    if (!connection.indices.empty())
+    {
+        zs_fail(err, ZS_ARGUMENT, "array /%s: indices are for rasters, not for the multidimensional API", node->path);
+        return nullptr;
+    }
+    const auto opened = std::make_shared<ZSMdimStore>(store, options, node, access);
+    // Not a dataset of nothing that can be read.
+    if (node->type == ZS_NODE_ARRAY && !node->is_text && opened->Open(*opened->Handle(node->path), err) == nullptr)
+        return nullptr;
+    return std::make_unique<ZSMdimDataset>(opened, access);
 }
+
+/* ---- Making ---- */
 
 /* Makes an empty store beside its target. Null (CPLError emitted) on failure. */
 static std::shared_ptr<ZSMdimStore> createStore(const char *name, CSLConstList list)
 {
     ZSCreationOptions options;
     ZSConnection connection;
+    ZSOpenOptions open;
     CPLStringList arrays;
-    if (!parse(name, list, options, connection, arrays))
+    std::string reason;
+    for (CSLConstList o = list; o != nullptr && *o != nullptr; o++)
+    {
+        if (!STARTS_WITH_CI(*o, "ARRAY:"))
+            arrays.AddString(*o);
+    }
+    if (!zsTakeAliases(arrays) || !options.Parse(arrays.List()) || !open.Parse(nullptr))
         return nullptr;
+    if (!zsParseConnection(name, connection, reason) || connection.has_array)
+        return zsRefuse(CPLE_AppDefined, "%s: %s", zsShown(name).c_str(),
+                        reason.empty() ? "expected the name of a store" : reason.c_str());
     auto target = std::make_unique<ZSNewStore>();
-    if (!target->Open(connection.store, options.overwrite, options.fsync))
+    if (!zsIsNoRepository(connection) || !target->Open(connection.store, options.overwrite, options.fsync))
         return nullptr;
     const std::shared_ptr<ZSStore> store = target->store;
     const struct zs_node *root = nullptr;
     struct zs_error err;
     if (zs_add_document(store->hierarchy, "", zs_group_document(), &root, &err) != ZS_OK)
         return zsReport(err);
-    ZSOpenOptions open;
-    if (!open.Parse(nullptr))
-        return nullptr;
     open.threads = options.threads;
     open.fsync = options.fsync;
-    return std::make_shared<ZSMdimStore>(store, open, std::move(target), options.consolidates, arrays.List());
+    auto made = std::make_shared<ZSMdimStore>(store, open, root, GA_Update, std::move(target));
+    made->consolidates = options.consolidates;
+    made->arrayOptions = arrays;
+    return made;
 }
 
 GDALDataset *zsMdimCreate(const char *name, CSLConstList, CSLConstList options)
@@ -416,7 +410,7 @@ GDALDataset *zsMdimCreate(const char *name, CSLConstList, CSLConstList options)
     const auto store = createStore(name, options);
     if (store == nullptr)
         return nullptr;
-    auto dataset = zsMdimDataset(store, GA_Update);
+    auto dataset = std::make_unique<ZSMdimDataset>(store, GA_Update);
     dataset->SetDescription(name);
     return dataset.release();
 }
@@ -425,44 +419,37 @@ GDALDataset *zsMdimCopy(const char *name, GDALDataset *source, bool strict, CSLC
                         GDALProgressFunc progress, void *progressData)
 {
     const ZSOneWarning ofTexts;
-    const auto store = createStore(name, options);
-    if (store == nullptr)
+    std::unique_ptr<GDALDataset> dataset(zsMdimCreate(name, nullptr, options));
+    if (dataset == nullptr)
         return nullptr;
-    const auto from = source->GetRootGroup(), to = store->RootGroup();
-    struct zs_hierarchy *ours = zsMdimHierarchy(source);
-    const size_t failures = ours != nullptr ? zs_hierarchy_failures(ours) : 0;
+    const auto store = static_cast<ZSMdimDataset *>(dataset.get())->store;
+    const auto *ours = dynamic_cast<ZSMdimDataset *>(source);
+    const auto from = source->GetRootGroup(), to = dataset->GetRootGroup();
+    const size_t failures = ours != nullptr ? zs_hierarchy_failures(ours->store->hierarchy) : 0;
     struct zs_error err;
     GUInt64 cost = 0;
-    const GUInt64 totalCost = from->GetTotalCopyCost();
-    store->StartCopy(source, !strict);
-    const bool isCopied = to->CopyFrom(to, source, from, strict, cost, totalCost,
+    store->source = source;
+    store->isLenient = !strict;
+    const bool isCopied = to->CopyFrom(to, source, from, strict, cost, from->GetTotalCopyCost(),
                                        progress != nullptr ? progress : GDALDummyProgress, progressData, options);
-    store->StartCopy(nullptr, false);
-    const bool isRead = ours == nullptr || zs_hierarchy_check_since(ours, failures, &err) == ZS_OK;
-    if (!isCopied || !isRead || store->HasLosses())
-    {
-        store->Abandon();
-        if (!isRead) // GDAL goes on without what it could not open
-            zsReport(err);
-        if (CPLGetLastErrorType() != CE_Failure)
-            CPLError(CE_Failure, CPLE_AppDefined, "%s: the copy is not complete, and is not made",
-                     zsShown(name).c_str());
-        return nullptr;
-    }
-    if (!store->Flush(false))
-    {
-        store->Abandon();
-        return nullptr;
-    }
-    auto dataset = zsMdimDataset(store, GA_Update);
-    dataset->SetDescription(name);
-    return dataset.release();
+    store->source = nullptr;
+    store->isLenient = false;
+    // GDAL goes on without what it could not open
+    const bool isRead = ours == nullptr || zs_hierarchy_check_since(ours->store->hierarchy, failures, &err) == ZS_OK;
+    if (!isRead)
+        zsReport(err);
+    if (isCopied && isRead && !store->isLost && store->Flush(false))
+        return dataset.release();
+    store->Abandon();
+    if (CPLGetLastErrorType() != CE_Failure)
+        CPLError(CE_Failure, CPLE_AppDefined, "%s: the copy is not complete, and is not made", zsShown(name).c_str());
+    return nullptr;
 }
 
 std::shared_ptr<GDALMDArray> ZSMdimStore::SourceArray(const std::string &path) const
 {
     const ZSQuiet quiet;
-    const auto root = m_source->GetRootGroup();
+    const auto root = source->GetRootGroup();
     return root != nullptr ? root->OpenMDArrayFromFullname("/" + path) : nullptr;
 }
 
@@ -470,9 +457,9 @@ std::shared_ptr<GDALMDArray> ZSMdimStore::FirstSourceArray(const std::string &pa
 {
     const ZSQuiet quiet;
     std::string file, part;
-    if (!zsFirstSource(*m_source, path, file, part))
+    if (!zsFirstSource(*source, path, file, part))
         return SourceArray(path);
-    const std::unique_ptr<GDALDataset> source(GDALDataset::Open(file.c_str(), GDAL_OF_MULTIDIM_RASTER));
-    const auto root = source != nullptr ? source->GetRootGroup() : nullptr;
+    const std::unique_ptr<GDALDataset> first(GDALDataset::Open(file.c_str(), GDAL_OF_MULTIDIM_RASTER));
+    const auto root = first != nullptr ? first->GetRootGroup() : nullptr;
     return root != nullptr ? root->OpenMDArrayFromFullname(part) : nullptr;
 }
