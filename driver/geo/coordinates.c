@@ -12,13 +12,6 @@
 #include "geo/conventions.h"
 #include "zarr/name.h"
 
-/* Whether a coordinate variable is there and its values cannot be had, which is never the same as "has none". One whose
- * metadata are of another kind than is read here is none. */
-static bool is_failure(enum zs_status status)
-{
-    return status == ZS_IO || status == ZS_NO_SPACE || status == ZS_CORRUPT || status == ZS_NO_MEMORY;
-}
-
 /* Whether an array of numbers or of text has that one dimension. */
 static bool is_along(const struct zs_node *found, uint64_t size)
 {
@@ -42,8 +35,7 @@ const struct zs_node *zs_dimension_variable(struct zs_hierarchy *hierarchy, cons
     return found != NULL && is_along(found, size) ? found : NULL;
 }
 
-/* The variable of a dimension, of numbers or of text, that is another array. */
-static const struct zs_node *find_variable(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim)
+const struct zs_node *zs_coordinate_variable(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim)
 {
     const char *name = node->array != NULL ? zs_dimension_name(node, dim) : NULL;
     const struct zs_node *found =
@@ -53,50 +45,11 @@ static const struct zs_node *find_variable(struct zs_hierarchy *hierarchy, const
 
 const struct zs_node *zs_coordinate_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim)
 {
-    const struct zs_node *found = find_variable(hierarchy, node, dim);
+    const struct zs_node *found = zs_coordinate_variable(hierarchy, node, dim);
     return found != NULL && found->array != NULL ? found : NULL;
 }
 
-enum zs_status zs_coordinate_texts(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, uint64_t first,
-                                   uint64_t count, char ***texts, struct zs_error *err)
-{
-    bool is_blank;
-    char **values;
-    *texts = NULL;
-    const size_t failures = zs_hierarchy_failures(hierarchy);
-    const struct zs_node *found = find_variable(hierarchy, node, dim);
-    ZS_TRY(zs_hierarchy_check_since(hierarchy, failures, err));
-    if (found == NULL || found->array != NULL || count == 0)
-        return ZS_OK;
-    const enum zs_status status = zs_strings_read(hierarchy, found, first, count, &values, &is_blank, err);
-    if (status != ZS_OK)
-        return is_failure(status) ? status : ZS_OK;
-    if (is_blank)
-        zs_strings_free(values, (size_t)count);
-    else
-        *texts = values;
-    return ZS_OK;
-}
-
-/* Opens a variable to be read; *array is NULL for one of a kind that is not read, or beyond the budget. One thread and
- * no cache to speak of: a coordinate is a chunk or two, and each is decoded once. */
-static enum zs_status open_variable(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_array **array,
-                                    struct zs_error *err)
-{
-    const struct zs_array_options options = {.threads = 1, .cache_bytes = (size_t)1 << 20};
-    *array = NULL;
-    const enum zs_status status = zs_array_open_node(hierarchy, node, &options, array, err);
-    if (status != ZS_OK)
-        return is_failure(status) ? status : ZS_OK;
-    const struct zs_array_info info = zs_array_get_info(*array);
-    uint64_t bytes;
-    if (!zs_product_u64(info.chunk_shape, info.ndim, &bytes) || !zs_mul_u64(bytes, info.item_size, &bytes) ||
-        bytes > ZS_COORDINATE_MAX_CHUNK) {
-        zs_array_close(*array);
-        *array = NULL;
-    }
-    return ZS_OK;
-}
+/* ---- Values ---- */
 
 static enum zs_status read_packing(const struct zs_node *variable, struct zs_coordinates *out, struct zs_error *err)
 {
@@ -112,59 +65,62 @@ static enum zs_status read_packing(const struct zs_node *variable, struct zs_coo
     return ZS_OK;
 }
 
-enum zs_status zs_coordinates_read(struct zs_hierarchy *hierarchy, const struct zs_node *variable,
+static enum zs_status read_numbers(struct zs_hierarchy *hierarchy, const struct zs_node *variable,
                                    const uint64_t *start, const uint64_t *count, struct zs_coordinates *out,
                                    struct zs_error *err)
 {
+    /* A coordinate is a chunk or two, and each is decoded once. */
+    const struct zs_array_options options = {
+        .threads = 1, .cache_bytes = (size_t)1 << 20, .max_chunk_bytes = ZS_COORDINATE_MAX_CHUNK};
     const struct zs_array_meta *meta = variable->array;
-    struct zs_array *array = NULL;
-    *out = (struct zs_coordinates){.is_blank = true};
-    if (meta == NULL || meta->dtype.type == ZS_RAW)
-        return ZS_OK;
+    const size_t size = meta->dtype.size;
+    struct zs_array *array;
     out->dtype = &meta->dtype;
     if (!zs_product_u64(count, meta->ndim, &out->count) || out->count > ZS_COORDINATE_MAX || out->count == 0)
         return ZS_OK;
     ZS_TRY(read_packing(variable, out, err));
-    ZS_TRY(open_variable(hierarchy, variable, &array, err));
-    if (array == NULL)
-        return ZS_OK;
-    const size_t size = meta->dtype.size;
+    ZS_TRY(zs_array_open_node(hierarchy, variable, &options, &array, err));
     out->elements = zs_calloc((size_t)out->count, size);
     const enum zs_status status =
         out->elements != NULL ? zs_array_read(array, start, count, out->elements, err) : zs_fail_memory(err);
     zs_array_close(array);
-    if (status != ZS_OK) {
-        zs_coordinates_clear(out);
-        return is_failure(status) ? status : ZS_OK;
-    }
+    out->is_blank = status == ZS_OK;
     for (uint64_t i = 0; i < out->count && out->is_blank; i++)
         out->is_blank = memcmp(out->elements + i * size, meta->fill_value, size) == 0;
-    return ZS_OK;
+    return status;
+}
+
+enum zs_status zs_coordinates_read(struct zs_hierarchy *hierarchy, const struct zs_node *variable,
+                                   const uint64_t *start, const uint64_t *count, struct zs_coordinates *out,
+                                   struct zs_error *err)
+{
+    enum zs_status status = ZS_OK;
+    *out = (struct zs_coordinates){.is_blank = true};
+    if (variable->array != NULL && variable->array->dtype.type != ZS_RAW)
+        status = read_numbers(hierarchy, variable, start, count, out, err);
+    else if (variable->is_text && count[0] > 0)
+        status = zs_strings_read(hierarchy, variable, start[0], count[0], &out->texts, &out->is_blank, err);
+    if (status != ZS_OK || (out->texts != NULL && out->is_blank))
+        zs_coordinates_clear(out);
+    /* That values cannot be had is never the same as "has none". A variable of another kind than is read is none. */
+    return status == ZS_IO || status == ZS_NO_SPACE || status == ZS_CORRUPT || status == ZS_NO_MEMORY ? status : ZS_OK;
 }
 
 double zs_coordinate_at(const struct zs_coordinates *c, uint64_t index)
 {
     const unsigned char *e = c->elements + index * c->dtype->size;
-    const bool is_missing = c->has_missing && memcmp(e, c->missing, c->dtype->size) == 0;
+    const bool is_time = c->dtype->type == ZS_DATETIME64 || c->dtype->type == ZS_TIMEDELTA64;
+    const bool is_missing = (c->has_missing && memcmp(e, c->missing, c->dtype->size) == 0) ||
+                            (is_time && (int64_t)zs_bits_load(c->dtype->size, e) == INT64_MIN); /* NaT */
     return is_missing ? NAN : zs_dtype_to_double(c->dtype, e) * c->scale + c->offset;
 }
 
 void zs_coordinates_clear(struct zs_coordinates *c)
 {
     free(c->elements);
+    zs_names_free(c->texts);
     c->elements = NULL;
-}
-
-/* Makes values of all that was read, which is cleared. */
-static enum zs_status take_values(struct zs_coordinates *read, double **values, struct zs_error *err)
-{
-    double *out = read->elements != NULL ? zs_calloc((size_t)read->count, sizeof *out) : NULL;
-    const bool is_lost = read->elements != NULL && out == NULL;
-    for (uint64_t i = 0; i < read->count && out != NULL; i++)
-        out[i] = zs_coordinate_at(read, i);
-    zs_coordinates_clear(read);
-    *values = out;
-    return is_lost ? zs_fail_memory(err) : ZS_OK;
+    c->texts = NULL;
 }
 
 /* ---- Regular axes ---- */
@@ -220,17 +176,22 @@ enum zs_status zs_regular_axis_read(struct zs_hierarchy *hierarchy, const struct
 {
     const struct zs_node *c = zs_coordinate_find(hierarchy, node, dim);
     struct zs_coordinates read;
-    double *values;
     memset(axis, 0, sizeof *axis);
     if (c == NULL)
         return ZS_OK;
     axis->coordinate = c;
     axis->size = node->array->shape[dim];
     ZS_TRY(zs_coordinates_read(hierarchy, c, &(uint64_t){0}, &axis->size, &read, err));
-    ZS_TRY(take_values(&read, &values, err));
-    if (values != NULL && is_longitude(c))
+    if (read.elements == NULL)
+        return ZS_OK;
+    double *values = zs_calloc((size_t)read.count, sizeof *values);
+    for (uint64_t i = 0; i < read.count && values != NULL; i++)
+        values[i] = zs_coordinate_at(&read, i);
+    zs_coordinates_clear(&read);
+    ZS_TRY_MEMORY(values, err);
+    if (is_longitude(c))
         unwrap(values, axis->size);
-    axis->found = values != NULL && !(read.is_blank && axis->size == 1) && find_line(axis, values);
+    axis->found = !(read.is_blank && axis->size == 1) && find_line(axis, values);
     free(values);
     return ZS_OK;
 }

@@ -58,15 +58,9 @@ enum zs_status zs_slot_find(struct zs_hierarchy *hierarchy, const struct zs_node
 const struct zs_node *zs_dimension_variable(struct zs_hierarchy *hierarchy, const struct zs_node *node,
                                             const char *name, uint64_t size);
 
-/* The coordinate variable of dimension `dim` of the array, of numbers; NULL when there is none. */
+/* The coordinate variable of dimension `dim` of the array, and that of numbers alone; NULL when there is none. */
+const struct zs_node *zs_coordinate_variable(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim);
 const struct zs_node *zs_coordinate_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim);
-
-/* Elements [first, first + count) of the coordinate variable of dimension `dim` where that is an array of text
- * (array/array.h), freed with zs_strings_free(). *texts is NULL when there is no such variable, when it is of
- * a kind that is not read, and when none of its chunks is there. ZS_IO, ZS_CORRUPT, ZS_NO_MEMORY are
- * handed on. */
-enum zs_status zs_coordinate_texts(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, uint64_t first,
-                                   uint64_t count, char ***texts, struct zs_error *err);
 
 /* Budget of coordinates: most that are read of a variable, and the largest chunk that is decoded for them. No raster
  * is so wide; a longer axis is left out rather than judged by samples: a wrong transform is worse than none. */
@@ -78,11 +72,12 @@ struct zs_coordinates {
     const struct zs_dtype *dtype; /* borrowed from the node */
     unsigned char *elements; /* owned, in that type; NULL for a kind that is not read (a codec that is not built in),
                                 and beyond the budget */
+    char **texts; /* owned, NULL-terminated; of a variable of text, but NULL where none of its chunks is there */
     uint64_t count;
     bool is_blank;        /* none differs from the array's fill value, as in a store without its chunks */
     bool is_packed;       /* by scale and offset */
     double scale, offset;
-    bool has_missing; /* missing elements are as `missing` */
+    bool has_missing; /* missing elements are as `missing`, or NaT */
     unsigned char missing[ZS_MAX_ITEM_SIZE];
 };
 

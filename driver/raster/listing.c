@@ -38,20 +38,21 @@ static enum zs_status list_nodes(struct zs_hierarchy *hierarchy, const struct zs
 
 /* ---- Arrays that serve others ---- */
 
-/* Finds the node that an attribute of an array in the group names, by a path or not. ZS_NO_MEMORY only. */
-static enum zs_status find_named(const struct zs_node *const *nodes, size_t count, const char *group, const char *name,
-                                 size_t *at, struct zs_error *err)
+/* Finds the node that an attribute of `node` names, by a path or not. ZS_NO_MEMORY only. */
+static enum zs_status find_named(const struct zs_node *const *nodes, size_t count, const struct zs_node *node,
+                                 const char *name, size_t *at, struct zs_error *err)
 {
     int up = zs_groups_up(&name);
-    char *base = zs_strdup(up < 0 ? "" : group);
-    ZS_TRY_MEMORY(base, err);
-    for (; up > 0 && base[0] != '\0'; up--) {
-        char *slash = strrchr(base, '/');
-        *(slash != NULL ? slash : base) = '\0';
-    }
-    const bool is_inside = up <= 0 && name[0] != '\0';
-    const enum zs_status status = is_inside ? zs_nodes_find(nodes, count, base, name, at, err) : ZS_OK;
-    free(base);
+    size_t n = up < 0 ? 0 : strlen(node->path);
+    for (; up >= 0 && n > 0; up--) /* to the array's group, and further */
+        while (n > 0 && node->path[--n] != '/') {
+        }
+    if (up >= 0 || name[0] == '\0')
+        return ZS_OK;
+    char *group = zs_strndup(node->path, n);
+    ZS_TRY_MEMORY(group, err);
+    const enum zs_status status = zs_nodes_find(nodes, count, group, name, at, err);
+    free(group);
     return status;
 }
 
@@ -63,21 +64,16 @@ static enum zs_status mark_named(const struct zs_node *const *nodes, size_t coun
     char word[256];
     if (!zs_json_one_text(zs_json_get(nodes[index]->attributes, attribute), &list))
         return ZS_OK;
-    char *group = zs_path_parent(nodes[index]->path);
-    if (group == NULL)
-        return nodes[index]->path[0] == '\0' ? ZS_OK : zs_fail_memory(err);
-    enum zs_status status = ZS_OK;
-    while (status == ZS_OK && (list = zs_next_word(list, word, sizeof word)) != NULL) {
+    while ((list = zs_next_word(list, word, sizeof word)) != NULL) {
         const size_t n = strlen(word);
         if (word[n - 1] == ':')
             word[n - 1] = '\0';
         size_t found = count;
-        status = find_named(nodes, count, group, word, &found, err);
+        ZS_TRY(find_named(nodes, count, nodes[index], word, &found, err));
         if (found < count && found != index)
             marks[found] = true;
     }
-    free(group);
-    return status;
+    return ZS_OK;
 }
 
 enum zs_status zs_auxiliary_mark(const struct zs_node *const *nodes, size_t count, bool *marks, struct zs_error *err)
@@ -286,20 +282,17 @@ static enum zs_status add_coordinates(const struct zs_node *const *nodes, size_t
     char word[256];
     if (!zs_json_one_text(zs_json_get(node->attributes, "coordinates"), &list))
         return ZS_OK;
-    char *group = zs_path_parent(node->path);
-    enum zs_status status = group != NULL ? ZS_OK : zs_fail_memory(err);
-    while (status == ZS_OK && (list = zs_next_word(list, word, sizeof word)) != NULL) {
+    while ((list = zs_next_word(list, word, sizeof word)) != NULL) {
         size_t at = count;
-        status = find_named(nodes, count, group, word, &at, err);
-        if (status != ZS_OK || at == count || nodes[at]->array == NULL || nodes[at]->array->ndim < 2)
+        ZS_TRY(find_named(nodes, count, node, word, &at, err));
+        if (at == count || nodes[at]->array == NULL || nodes[at]->array->ndim < 2)
             continue;
         char *longer = zs_format("%s\n%s", *text, word);
         free(*text);
         *text = longer;
-        status = longer != NULL ? ZS_OK : zs_fail_memory(err);
+        ZS_TRY_MEMORY(longer, err);
     }
-    free(group);
-    return status;
+    return ZS_OK;
 }
 
 /* Cells of one sphere lie on one grid, however many dimensions an array has beside them. */
