@@ -313,10 +313,11 @@ bool zs_time_number(const struct zs_time_unit *unit, const char *text, char *num
     if (unit->nanoseconds == 0 || !zs_time_span(unit->calendar, text, &from, &to) || to - from > DAY)
         return false;
     const zs_instant since = from - unit->epoch, count = since / unit->nanoseconds;
-    if (since % unit->nanoseconds == 0 && count > INT64_MIN && count <= INT64_MAX)
+    const zs_instant rest = since % unit->nanoseconds;
+    if (rest == 0 && count > INT64_MIN && count <= INT64_MAX)
         snprintf(number, capacity, "%lld", (long long)count);
     else
-        CPLsnprintf(number, capacity, "%.17g", (double)since / (double)unit->nanoseconds);
+        CPLsnprintf(number, capacity, "%.17g", (double)count + (double)rest / (double)unit->nanoseconds);
     return true;
 }
 
