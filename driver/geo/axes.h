@@ -84,23 +84,21 @@ struct zs_selection {
     uint64_t first, count; /* elements; count is 1 of one, at least 1 of a range, and ignored for all */
 };
 
-/* The one element of dimension `dim` whose value is `text`, after the type of the coordinate variable:
+/* The one element of dimension `dim` whose value is `from`, after the type of the coordinate variable:
  * - a time in ISO 8601, which may be shortened ("2026-05-01", "2026-05-01T00") to what but one element lies in;
  * - a number: 850, 850.0 and 8.5e2 are the same;
  * - a text, exactly.
- * In a dimension without a coordinate variable: the label of a channel, else an index. Reads the coordinate variable,
- * if there is one. ZS_ARGUMENT when no element matches (the message names the first and the last), or several do (it
- * counts them and names the first two), or the variable cannot be read. */
-enum zs_status zs_select_value(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, const char *text,
-                               struct zs_selection *selection, struct zs_error *err);
-
-/* Elements from one to another, both included; NULL is the first or the last. Ends that are whole numbers without a
- * sign are indices, whatever the coordinate variable holds; else they are times as above, all of which is included
- * ("2026-05-07" ends with that day): both ends are of one kind. The variable is read for times alone, and those between
- * the ends must follow each other. ZS_ARGUMENT for ends that are reversed, outside of the dimension, of two kinds or of
- * neither, and where no element lies between them. */
-enum zs_status zs_select_range(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, const char *from,
-                               const char *to, struct zs_selection *selection, struct zs_error *err);
+ * In a dimension without a coordinate variable: the label of a channel, else an index. ZS_ARGUMENT when no element
+ * matches (the message names the first and the last), or several do (it counts them and names the first two), or the
+ * variable cannot be read.
+ *
+ * With is_range: elements from one to another, both included; NULL is the first or the last. Ends that are whole
+ * numbers without a sign are indices, whatever the coordinate variable holds; else they are times as above, all of
+ * which is included ("2026-05-07" ends with that day): both ends are of one kind. The variable is read for times alone,
+ * and those between the ends must follow each other. ZS_ARGUMENT for ends that are reversed, outside of the dimension,
+ * of two kinds or of neither, and where no element lies between them. */
+enum zs_status zs_select(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, const char *from,
+                         const char *to, bool is_range, struct zs_selection *selection, struct zs_error *err);
 
 /* ---- A dimension of a new raster other than Y and X, and its coordinate variable, made of texts: the inverse of
  * labels ---- */

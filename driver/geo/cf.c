@@ -103,20 +103,20 @@ enum zs_status zs_cf_find_transform(struct zs_search *search, struct zs_error *e
     y = (struct zs_regular_axis){.found = false};
     if (x.coordinate != NULL)
         ZS_TRY(zs_regular_axis_read(search->hierarchy, search->node, search->axes.y, &y, err));
-    if (x.coordinate != NULL && x.found)
+    if (x.found)
         scale_axis(&x, search->out->srs);
-    if (y.coordinate != NULL && y.found)
+    if (y.found)
         scale_axis(&y, search->out->srs);
     /* A grid mapping taken from a group above speaks of that group's rasters. */
     const bool has_given = mapping != NULL && zs_parse_geotransform(mapping->attributes, given) &&
                            zs_sibling(search->hierarchy, search->node, zs_path_name(mapping->path)) == mapping;
     const bool is_rotated = has_given && (given[2] != 0 || given[4] != 0);
     /* An axis of one element has no step of its own: GeoTransform has it. */
-    if (has_given && x.coordinate != NULL && x.found && x.step == 0)
+    if (has_given && x.found && x.step == 0)
         x.step = given[1];
     if (has_given && y.found && y.step == 0)
         y.step = given[5];
-    const bool has_centres = x.coordinate != NULL && transform_of_axes(&x, &y, centres);
+    const bool has_centres = transform_of_axes(&x, &y, centres);
     /* Where both are there and agree the text is the exact one; where they do not, someone cut the raster and only the
      * coordinates followed. Coordinates cannot express a rotation. */
     if (has_given &&
@@ -173,34 +173,6 @@ enum zs_status zs_cf_find_geolocation(struct zs_search *search, struct zs_error 
 
 /* ---- Writing ---- */
 
-/* Writes standard_name, long_name, units and axis of a coordinate variable. */
-static enum zs_status write_coordinate(zs_json *attributes, const struct zs_georef_out *geo, bool is_x,
-                                       struct zs_error *err)
-{
-    const bool is_geographic = geo->srs != NULL && OSRIsGeographic(geo->srs);
-    const bool is_projected = geo->srs != NULL && OSRIsProjected(geo->srs);
-    bool ok = zs_json_set_string(attributes, "axis", is_x ? "X" : "Y");
-    const char *standard_name = NULL, *long_name = NULL;
-    if (ok && is_geographic) {
-        standard_name = long_name = is_x ? "longitude" : "latitude";
-        ok = zs_json_set_string(attributes, "units", is_x ? "degrees_east" : "degrees_north");
-    } else if (ok && is_projected) {
-        char *unit = NULL; /* borrowed from the CRS */
-        const double metres = OSRGetLinearUnits(geo->srs, &unit);
-        standard_name = is_x ? "projection_x_coordinate" : "projection_y_coordinate";
-        long_name = is_x ? "x coordinate of projection" : "y coordinate of projection";
-        ok = zs_json_set_string(attributes, "units",
-                                metres == 1      ? "m"
-                                : metres == 1000 ? "km"
-                                : unit != NULL   ? unit
-                                                 : "m");
-    }
-    if (ok && standard_name != NULL)
-        ok = zs_json_set_string(attributes, "standard_name", standard_name) &&
-             zs_json_set_string(attributes, "long_name", long_name);
-    return ok ? ZS_OK : zs_fail_memory(err);
-}
-
 /* The document of a float64 variable instead of one that cannot hold the values, or of none; NULL without memory.
  * Attributes are kept but for how numbers were packed. */
 static zs_json *new_axis_document(const struct zs_hierarchy *hierarchy, const struct zs_slot *slot, const char *name,
@@ -229,10 +201,12 @@ static bool is_of_other_units(const struct zs_node *coordinate, const struct zs_
     return !OSRIsDerivedGeographic(geo->srs) && (OSRIsGeographic(geo->srs) != 0) != is_degrees;
 }
 
-/* Units and names as the CRS has them; those that are not known any more go. */
+/* Axis, units and names as the CRS has them; those that are not known any more go. */
 static enum zs_status describe_axis(struct zs_hierarchy *hierarchy, const struct zs_node *coordinate,
                                     const struct zs_georef_out *geo, bool is_x, struct zs_error *err)
 {
+    const bool is_geographic = geo->srs != NULL && OSRIsGeographic(geo->srs);
+    const bool is_projected = geo->srs != NULL && OSRIsProjected(geo->srs);
     zs_json *attributes;
     bool is_degrees;
     ZS_TRY(zs_hierarchy_edit(hierarchy, coordinate, &attributes, err));
@@ -241,7 +215,23 @@ static enum zs_status describe_axis(struct zs_hierarchy *hierarchy, const struct
         zs_json_remove(attributes, "units");
         zs_json_remove(attributes, "standard_name");
     }
-    return write_coordinate(attributes, geo, is_x, err);
+    bool ok = zs_json_set_string(attributes, "axis", is_x ? "X" : "Y");
+    const char *standard_name = NULL, *long_name = NULL, *units = NULL;
+    if (is_geographic) {
+        standard_name = long_name = is_x ? "longitude" : "latitude";
+        units = is_x ? "degrees_east" : "degrees_north";
+    } else if (is_projected) {
+        char *unit = NULL; /* borrowed from the CRS */
+        const double metres = OSRGetLinearUnits(geo->srs, &unit);
+        standard_name = is_x ? "projection_x_coordinate" : "projection_y_coordinate";
+        long_name = is_x ? "x coordinate of projection" : "y coordinate of projection";
+        units = metres == 1000 ? "km" : metres == 1 || unit == NULL ? "m" : unit;
+    }
+    if (ok && standard_name != NULL)
+        ok = zs_json_set_string(attributes, "units", units) &&
+             zs_json_set_string(attributes, "standard_name", standard_name) &&
+             zs_json_set_string(attributes, "long_name", long_name);
+    return ok ? ZS_OK : zs_fail_memory(err);
 }
 
 /* Whether an array is the coordinate variable of the dimension that is called as it is (CF 1.3). */

@@ -143,21 +143,6 @@ static enum zs_status read_source(struct zs_hierarchy *hierarchy, const struct z
 
 /* ---- Labels ---- */
 
-/* Whether whole numbers without a unit are indices: they count, or are the numbers of bands. */
-static void find_index(const struct source *s, uint64_t first, struct zs_labels *labels)
-{
-    const double start = zs_coordinate_at(&s->read, 0) - (double)first;
-    const bool is_band = strcmp(s->name, "band") == 0;
-    bool counts = start == 0 || start == 1, is_whole = true;
-    for (uint64_t i = 0; i < s->count; i++) {
-        const double v = zs_coordinate_at(&s->read, i);
-        counts = counts && v == start + (double)(first + i);
-        is_whole = is_whole && v == floor(v);
-    }
-    labels->is_index = counts || (is_band && is_whole);
-    labels->is_count = counts && is_band && start == 1;
-}
-
 /* The unit of values that are no times; NULL where there is none. */
 static char *unit_of(const struct source *s, const char *declared)
 {
@@ -170,27 +155,33 @@ static char *unit_of(const struct source *s, const char *declared)
                                   : zs_format("%lld %s", (long long)dtype->unit_scale, dtype->unit);
 }
 
-/* The narrowest type of classic netCDF that holds all numbers; ZS_RAW where there is none, or one is missing. */
-static enum zs_data_type classic_type(const struct source *s)
+/* Finds whether numbers are indices: they count, or are the whole numbers of bands; and the narrowest type of classic
+ * netCDF that holds them all, ZS_RAW where there is none, or one is missing. */
+static void survey(const struct source *s, uint64_t first, struct zs_labels *labels)
 {
     const double most_exact = 9007199254740992.0; /* 2^53 */
+    const double start = zs_coordinate_at(&s->read, 0) - (double)first;
     const struct zs_dtype *dtype = s->read.dtype;
-    bool is_int32 = true, is_exact = true;
-    if (s->read.is_packed || dtype->type == ZS_BOOL ||
-        (dtype->type == ZS_DATETIME64 && zs_time_units(dtype, false) == NULL))
-        return ZS_RAW;
+    const enum zs_data_type type = dtype->type;
+    bool counts = start == 0 || start == 1, is_whole = true, is_int32 = true, is_exact = true, is_there = true;
     for (uint64_t i = 0; i < s->count; i++) {
         const double v = zs_coordinate_at(&s->read, i);
+        counts = counts && v == start + (double)(first + i);
+        is_whole = is_whole && v == floor(v);
         is_int32 = is_int32 && v >= INT32_MIN && v <= INT32_MAX;
         is_exact = is_exact && v > -most_exact && v < most_exact;
-        if (isnan(v))
-            return ZS_RAW;
+        is_there = is_there && !isnan(v);
     }
-    if (dtype->type == ZS_INT8 || dtype->type == ZS_INT16 || dtype->type == ZS_INT32 || dtype->type == ZS_FLOAT32)
-        return dtype->type;
-    if (dtype->type == ZS_FLOAT64 || dtype->type == ZS_FLOAT16)
-        return ZS_FLOAT64;
-    return is_int32 ? ZS_INT32 : is_exact ? ZS_FLOAT64 : ZS_RAW;
+    labels->is_index = counts || (is_whole && strcmp(s->name, "band") == 0);
+    if (!is_there || s->read.is_packed || type == ZS_BOOL ||
+        (type == ZS_DATETIME64 && zs_time_units(dtype, false) == NULL))
+        labels->numbers_type = ZS_RAW;
+    else if (type == ZS_INT8 || type == ZS_INT16 || type == ZS_INT32 || type == ZS_FLOAT32)
+        labels->numbers_type = type;
+    else if (type == ZS_FLOAT64 || type == ZS_FLOAT16)
+        labels->numbers_type = ZS_FLOAT64;
+    else
+        labels->numbers_type = is_int32 ? ZS_INT32 : is_exact ? ZS_FLOAT64 : ZS_RAW;
 }
 
 /* Labels of numbers and times. */
@@ -201,11 +192,11 @@ static enum zs_status print_all(const struct source *s, uint64_t first, struct z
     struct zs_names values = {0}, numbers = {0};
     enum zs_status status = ZS_OK;
     char text[LABEL_SIZE];
-    if (!s->is_time && type != ZS_TIMEDELTA64 && type != ZS_BOOL && unit == NULL && !s->read.is_packed)
-        find_index(s, first, labels);
+    survey(s, first, labels);
+    labels->is_index = labels->is_index && !s->is_time && type != ZS_TIMEDELTA64 && type != ZS_BOOL && unit == NULL &&
+                       !s->read.is_packed;
     if (!s->is_time)
         labels->unit = unit_of(s, unit);
-    labels->numbers_type = classic_type(s);
     for (uint64_t i = 0; i < s->count && status == ZS_OK; i++) {
         status = zs_names_add(&values, zs_strdup(label_of(s, i, text)), err);
         print_number(s, i, text);
@@ -215,6 +206,18 @@ static enum zs_status print_all(const struct source *s, uint64_t first, struct z
     labels->values = values.list;
     labels->numbers = numbers.list;
     return status;
+}
+
+/* Whether labels are the numbers of GDAL's bands, or there are none. */
+static bool counts_bands(const struct source *s, uint64_t first, char *const *labels)
+{
+    char number[LABEL_SIZE];
+    bool counts = strcmp(s->name, "band") == 0;
+    for (uint64_t i = 0; i < s->count && labels != NULL && counts; i++) {
+        snprintf(number, sizeof number, "%llu", (unsigned long long)(first + i + 1));
+        counts = strcmp(labels[i], number) == 0;
+    }
+    return counts;
 }
 
 enum zs_status zs_labels_read(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, uint64_t first,
@@ -229,8 +232,7 @@ enum zs_status zs_labels_read(struct zs_hierarchy *hierarchy, const struct zs_no
     s.read.texts = NULL;
     if (s.has_numbers)
         status = print_all(&s, first, labels, err);
-    else if (labels->values == NULL)
-        labels->is_count = strcmp(s.name, "band") == 0;
+    labels->is_count = status == ZS_OK && counts_bands(&s, first, labels->values);
     zs_coordinates_clear(&s.read);
     if (status != ZS_OK)
         zs_labels_clear(labels);
@@ -394,30 +396,26 @@ static enum zs_status choose(const struct source *s, const char *text, uint64_t 
     }
     if (may_be_index)
         return parse_index(s, text, index, err);
-    return zs_fail(err, ZS_ARGUMENT,
-                   s->variable != NULL
-                       ? "%s: its coordinates cannot be read, or are too many; an index i is asked for by i..i, found %s"
-                       : "%s has no coordinates that can be read: expected an index, first, last, or a range, found %s",
-                   s->name, text);
+    const char *reason = s->variable != NULL
+                             ? "its coordinates cannot be read, or are too many; an index i is asked for by i..i"
+                             : "without coordinates that can be read expected an index, first, last, or a range";
+    return zs_fail(err, ZS_ARGUMENT, "%s: %s, found %s", s->name, reason, text);
 }
 
-enum zs_status zs_select_value(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, const char *text,
-                               struct zs_selection *selection, struct zs_error *err)
+/* ---- Ranges, whose ends are the first or the last element where they are NULL; *end is behind the last ---- */
+
+static enum zs_status find_indices(const struct source *s, const char *from, const char *to, uint64_t *first,
+                                   uint64_t *end, struct zs_error *err)
 {
-    struct source s;
-    uint64_t index = 0;
-    ZS_TRY(read_source(hierarchy, node, dim, 0, node->array->shape[dim], &s, err));
-    const enum zs_status status = choose(&s, text, &index, err);
-    zs_coordinates_clear(&s.read);
-    if (status == ZS_OK)
-        *selection = (struct zs_selection){ZS_SELECT_ONE, index, 1};
-    return status;
+    if (from != NULL)
+        ZS_TRY(parse_index(s, from, first, err));
+    if (to != NULL)
+        ZS_TRY(parse_index(s, to, end, err));
+    *end += to != NULL;
+    return ZS_OK;
 }
 
-/* ---- Ranges ---- */
-
-/* The elements between two times, of which NULL is the first or the last element. They must be all of a stretch, which
- * times in increasing order are. */
+/* The elements between two times. They must be all of a stretch, which times in increasing order are. */
 static enum zs_status find_times(const struct source *s, const char *from, const char *to, uint64_t *first,
                                  uint64_t *end, struct zs_error *err)
 {
@@ -438,40 +436,33 @@ static enum zs_status find_times(const struct source *s, const char *from, const
     return ZS_OK;
 }
 
-static enum zs_status find_ends(const struct source *s, bool are_times, const char *from, const char *to,
-                                struct zs_selection *selection, struct zs_error *err)
-{
-    uint64_t first = 0, end = s->count;
-    if (are_times) {
-        ZS_TRY(find_times(s, from, to, &first, &end, err));
-    } else {
-        if (from != NULL)
-            ZS_TRY(parse_index(s, from, &first, err));
-        if (to != NULL)
-            ZS_TRY(parse_index(s, to, &end, err));
-        end += to != NULL;
-    }
-    if (first >= end)
-        return zs_fail(err, ZS_ARGUMENT, "%s: no element is from %s to %s: the ends are reversed, or nothing lies "
-                       "between them", s->name, from != NULL ? from : "first", to != NULL ? to : "last");
-    *selection = (struct zs_selection){ZS_SELECT_RANGE, first, end - first};
-    return ZS_OK;
-}
-
-enum zs_status zs_select_range(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, const char *from,
-                               const char *to, struct zs_selection *selection, struct zs_error *err)
+enum zs_status zs_select(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, const char *from,
+                         const char *to, bool is_range, struct zs_selection *selection, struct zs_error *err)
 {
     const bool has_index = (from != NULL && is_index_text(from)) || (to != NULL && is_index_text(to));
     const bool has_time = (from != NULL && !is_index_text(from)) || (to != NULL && !is_index_text(to));
     const char *name = zs_dimension_name(node, dim);
     struct source s = {.name = name != NULL ? name : "", .count = node->array->shape[dim]};
-    if (has_index && has_time)
+    uint64_t first = 0, end = s.count;
+    enum zs_status status = ZS_OK;
+    if (is_range && has_index && has_time)
         return zs_fail(err, ZS_ARGUMENT, "%s: from %s to %s: a whole number is an index, a time has a month at least, "
                        "and a range has ends of one kind", s.name, from, to);
-    if (has_time)
+    if (!is_range || has_time)
         ZS_TRY(read_source(hierarchy, node, dim, 0, s.count, &s, err));
-    const enum zs_status status = find_ends(&s, has_time, from, to, selection, err);
+    if (!is_range)
+        status = choose(&s, from, &first, err);
+    else if (has_time)
+        status = find_times(&s, from, to, &first, &end, err);
+    else
+        status = find_indices(&s, from, to, &first, &end, err);
     zs_coordinates_clear(&s.read);
+    if (status == ZS_OK && is_range && first >= end)
+        status = zs_fail(err, ZS_ARGUMENT, "%s: no element is from %s to %s: the ends are reversed, or nothing lies "
+                         "between them", s.name, from != NULL ? from : "first", to != NULL ? to : "last");
+    const struct zs_selection range = {ZS_SELECT_RANGE, first, end - first}, one = {ZS_SELECT_ONE, first, 1};
+    if (status == ZS_OK)
+        *selection = is_range ? range : one;
     return status;
 }
 

@@ -241,26 +241,24 @@ static int compare_naturally(const char *a, const char *b)
 /* An array, and what identifies its grid. */
 struct member {
     const struct zs_node *node;
-    size_t group_length; /* of the path */
+    char *group; /* its path; owned */
     struct zs_axes axes;
     uint64_t width, height, slices;
     char *grid;  /* a text: the same of arrays that lie on one grid; owned */
     size_t band; /* index among those that the group lists */
 };
 
-/* By groups. */
-static int compare_groups(const struct member *a, const struct member *b)
+static void clear_member(struct member *m)
 {
-    const size_t n = a->group_length < b->group_length ? a->group_length : b->group_length;
-    const int order = memcmp(a->node->path, b->node->path, n);
-    return order != 0 ? order : (a->group_length > b->group_length) - (a->group_length < b->group_length);
+    free(m->group);
+    free(m->grid);
 }
 
 /* Puts arrays of one grid beside each other. */
 static int compare_members(const void *p, const void *q)
 {
     const struct member *a = p, *b = q;
-    int order = compare_groups(a, b);
+    int order = strcmp(a->group, b->group);
     if (order == 0)
         order = strcmp(a->grid, b->grid);
     return order != 0 ? order : strcmp(a->node->path, b->node->path);
@@ -322,16 +320,15 @@ static enum zs_status describe_plane(const struct zs_node *const *nodes, size_t 
     return add_coordinates(nodes, count, node, &m->grid, err);
 }
 
-/* Whether the array can be of a group; ZS_NO_MEMORY only. m->grid is to be freed. */
+/* Whether the array can be of a group; ZS_NO_MEMORY only. *m is to be cleared. */
 static enum zs_status describe(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes, size_t count,
                                const struct zs_node *node, const char *dim_x, const char *dim_y, struct member *m,
                                bool *is_possible, struct zs_error *err)
 {
-    const char *slash = strrchr(node->path, '/');
     struct zs_slices slices;
     struct zs_healpix healpix;
     struct zs_error reason;
-    *m = (struct member){.node = node, .group_length = slash != NULL ? (size_t)(slash - node->path) : 0};
+    *m = (struct member){.node = node};
     *is_possible = false;
     if (node->array == NULL || node->path[0] == '\0')
         return ZS_OK;
@@ -342,6 +339,8 @@ static enum zs_status describe(struct zs_hierarchy *hierarchy, const struct zs_n
     if (status != ZS_OK)
         return status == ZS_NO_MEMORY ? status : ZS_OK;
     ZS_TRY(is_healpix ? describe_cells(&healpix, m, err) : describe_plane(nodes, count, m, err));
+    m->group = zs_path_parent(node->path);
+    ZS_TRY_MEMORY(m->group, err);
     *is_possible = m->width > 0 && m->height > 0 &&
                    zs_slices_find(node->array->ndim, node->array->shape, m->axes, NULL, 0, &slices, &reason) == ZS_OK;
     m->slices = *is_possible ? slices.count : 0;
@@ -412,17 +411,15 @@ static enum zs_status collect(struct zs_hierarchy *hierarchy, struct member *mem
     size_t used = 0;
     for (size_t i = 0, run; i < count; i += run) {
         size_t n;
-        for (run = 1; i + run < count && compare_groups(&members[i], &members[i + run]) == 0;)
+        for (run = 1; i + run < count && strcmp(members[i].group, members[i + run].group) == 0;)
             run++;
         struct member *grid = &members[i] + find_grid(&members[i], run, &n);
         if (n < 2)
             continue;
         const struct zs_node *group;
-        char *path = zs_strndup(members[i].node->path, members[i].group_length);
-        const enum zs_status status = path != NULL ? zs_hierarchy_node(hierarchy, path, &group, err) : ZS_NO_MEMORY;
-        free(path);
+        const enum zs_status status = zs_hierarchy_node(hierarchy, members[i].group, &group, err);
         if (status == ZS_NO_MEMORY)
-            return zs_fail(err, status, "cannot list the groups of arrays");
+            return status;
         if (status != ZS_OK)
             continue; /* its arrays stay arrays */
         add_group(groups, used, group, grid, n);
@@ -451,16 +448,16 @@ enum zs_status zs_raster_groups_find(struct zs_hierarchy *hierarchy, const struc
         if (is_possible)
             n++;
         else
-            free(members[n].grid);
+            clear_member(&members[n]);
     }
-    if (status == ZS_OK)
-        status = zs_hierarchy_check_since(hierarchy, failures, err);
     if (status == ZS_OK && n > 1) {
         qsort(members, n, sizeof *members, compare_members);
         status = collect(hierarchy, members, n, &found, err);
     }
+    if (status == ZS_OK)
+        status = zs_hierarchy_check_since(hierarchy, failures, err);
     for (size_t i = 0; i < n; i++)
-        free(members[i].grid);
+        clear_member(&members[i]);
     free(members);
     free(nodes);
     if (status != ZS_OK)

@@ -32,13 +32,7 @@ struct Request
 std::string zsDimensionName(const struct zs_node *node, int dim)
 {
     const char *name = zs_dimension_name(node, dim);
-    bool isOnly = name != nullptr && name[0] != '\0';
-    for (int d = 0; d < node->array->ndim && isOnly; d++)
-    {
-        const char *other = d != dim ? zs_dimension_name(node, d) : nullptr;
-        isOnly = other == nullptr || strcmp(other, name) != 0;
-    }
-    return isOnly ? name : "dim" + std::to_string(dim);
+    return name != nullptr && name[0] != '\0' ? name : "dim" + std::to_string(dim);
 }
 
 /* Which of the dimensions but X and Y, counted from the slowest, has that name. */
@@ -80,13 +74,12 @@ static enum zs_status chooseOne(const ZSStore &store, const struct zs_node *node
         selection = {ZS_SELECT_ONE, text == "first" ? 0 : size - 1, 1};
         return ZS_OK;
     }
-    if (dots == std::string::npos)
-        return zs_select_value(store.hierarchy, node, dim, zsUnescapedWord(text).c_str(), &selection, err);
-    const std::string from = text.substr(0, dots), to = text.substr(dots + 2);
+    const bool isRange = dots != std::string::npos;
+    const std::string from = text.substr(0, dots), to = isRange ? text.substr(dots + 2) : "last";
     const std::string begin = from == "last" ? std::to_string(size - 1) : zsUnescapedWord(from),
                       end = to == "first" ? "0" : zsUnescapedWord(to);
-    return zs_select_range(store.hierarchy, node, dim, from == "first" ? nullptr : begin.c_str(),
-                           to == "last" ? nullptr : end.c_str(), &selection, err);
+    return zs_select(store.hierarchy, node, dim, from == "first" ? nullptr : begin.c_str(),
+                     to == "last" ? nullptr : end.c_str(), isRange, &selection, err);
 }
 
 /* Finds the selections that a connection makes of each array, in the dimensions other than X and Y that it has, in
