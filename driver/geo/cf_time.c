@@ -275,7 +275,7 @@ bool zs_time_unit_find(const struct zs_dtype *dtype, const zs_json *attributes, 
 {
     const struct unit *known = unit_of(dtype);
     if (dtype->type != ZS_DATETIME64)
-        return dtype->type != ZS_TIMEDELTA64 && dtype->type != ZS_BOOL &&
+        return dtype->type != ZS_TIMEDELTA64 &&
                zs_cf_time_parse(zs_json_text(attributes, "units", NULL), zs_json_text(attributes, "calendar", NULL),
                                 unit);
     if (known == NULL)

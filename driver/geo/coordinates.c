@@ -1,6 +1,5 @@
 #include "geo/variables.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,79 +122,6 @@ void zs_coordinates_clear(struct zs_coordinates *c)
     c->texts = NULL;
 }
 
-/* ---- Regular axes ---- */
-
-/* Whether values of a coordinate variable are degrees east. */
-static bool is_longitude(const struct zs_node *coordinate)
-{
-    bool is_degrees;
-    const bool is_x = zs_cf_axis(coordinate->attributes, &is_degrees) == 'X';
-    return is_x && (is_degrees || zs_json_equals(zs_json_get(coordinate->attributes, "standard_name"), "longitude"));
-}
-
-/* Turns each longitude, which goes from 180 to -180 degrees, so often that it is next to the one before: -179 is 181
- * behind 180. Half a turn, which is the step of a map of two columns, is none. Numbers that no longitudes are, metres
- * perhaps, stay as they are. */
-static void unwrap(double *values, uint64_t n)
-{
-    if (!(fabs(values[0]) <= 1080) || !(fabs(values[n - 1]) <= 1080))
-        return;
-    for (uint64_t i = 1; i < n; i++) {
-        const double turns = rint((values[i - 1] - values[i]) / 360);
-        values[i] += isfinite(turns) ? 360 * turns : 0;
-    }
-}
-
-/* Rounding noise of one coordinate: that of its type, and of the decimals float32 writers start from. */
-static double rounding_noise(const struct zs_dtype *dtype, double a, double b)
-{
-    const double largest = fmax(fabs(a), fabs(b));
-    if (dtype->type == ZS_FLOAT32)
-        return 2 * (double)FLT_EPSILON * largest;
-    return dtype->type == ZS_FLOAT16 ? 0x1p-10 * largest : 8 * DBL_EPSILON * largest;
-}
-
-/* Finds the line from end to end: single differences of float32 coordinates are mostly rounding noise. False where
- * there is none, or a value is off it. */
-static bool find_line(struct zs_regular_axis *axis, const double *values)
-{
-    const uint64_t n = axis->size;
-    const double last = values[n - 1];
-    axis->first = values[0];
-    axis->step = n > 1 ? (last - axis->first) / (double)(n - 1) : 0;
-    const double tolerance = ZS_AXIS_TOLERANCE * fabs(axis->step) +
-                             rounding_noise(&axis->coordinate->array->dtype, axis->first, last);
-    bool is_line = isfinite(axis->first) && isfinite(axis->step) && (n == 1 || axis->step != 0);
-    for (uint64_t i = 0; i < n && is_line; i++)
-        is_line = fabs(values[i] - (axis->first + (double)i * axis->step)) <= tolerance; /* NaN is off the line */
-    return is_line;
-}
-
-enum zs_status zs_regular_axis_read(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim,
-                                    struct zs_regular_axis *axis, struct zs_error *err)
-{
-    const struct zs_node *c = zs_coordinate_find(hierarchy, node, dim);
-    struct zs_coordinates read;
-    memset(axis, 0, sizeof *axis);
-    if (c == NULL)
-        return ZS_OK;
-    axis->coordinate = c;
-    axis->size = node->array->shape[dim];
-    ZS_TRY(zs_coordinates_read(hierarchy, c, &(uint64_t){0}, &axis->size, &read, err));
-    if (read.elements == NULL)
-        return ZS_OK;
-    double *values = zs_calloc((size_t)read.count, sizeof *values);
-    for (uint64_t i = 0; i < read.count && values != NULL; i++)
-        values[i] = zs_coordinate_at(&read, i);
-    zs_coordinates_clear(&read);
-    ZS_TRY_MEMORY(values, err);
-    if (is_longitude(c))
-        unwrap(values, axis->size);
-    axis->found = !(read.is_blank && axis->size == 1) && find_line(axis, values);
-    free(values);
-    return ZS_OK;
-}
-
 /* ---- Which axis ---- */
 
 char zs_cf_axis(const zs_json *attributes, bool *is_degrees)
@@ -243,69 +169,4 @@ char zs_name_axis(const char *name)
         lower[i] = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] + 32) : name[i];
     lower[i] = '\0';
     return zs_is_one_of(lower, x_names) ? 'X' : zs_is_one_of(lower, y_names) ? 'Y' : 0;
-}
-
-/* ---- Units ---- */
-
-/* Reads spellings of udunits, lengths as metres or angles as radians. */
-static bool find_unit(const char *name, bool is_angle, double *size)
-{
-    static const struct {
-        const char *name;
-        bool is_angle;
-        double size;
-    } units[] = {{"m", false, 1},          {"metre", false, 1},        {"meter", false, 1},
-                 {"km", false, 1000},      {"kilometre", false, 1000}, {"kilometer", false, 1000},
-                 {"rad", true, 1},         {"radian", true, 1},        {"urad", true, 1e-6},
-                 {"microrad", true, 1e-6}, {"microradian", true, 1e-6}};
-    char singular[32];
-    const size_t n = strlen(name);
-    if (n == 0 || n >= sizeof singular)
-        return false;
-    strcpy(singular, name);
-    if (n > 5 && name[n - 1] == 's')
-        singular[n - 1] = '\0';
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        if (units[i].is_angle == is_angle && zs_equals_ignoring_case(singular, units[i].name)) {
-            *size = units[i].size;
-            return true;
-        }
-    return false;
-}
-
-/* Height of the satellite in metres, where the CRS is its view. */
-static bool find_height(OGRSpatialReferenceH srs, double *height)
-{
-    OGRErr result = OGRERR_NONE;
-    const char *projection = OSRGetAttrValue(srs, "PROJECTION", 0);
-    if (projection == NULL || strcmp(projection, "Geostationary_Satellite") != 0)
-        return false;
-    *height = OSRGetNormProjParm(srs, "satellite_height", 0, &result);
-    return result == OGRERR_NONE && *height > 0;
-}
-
-/* CF 1.9: such coordinates are angles, in radians by default. */
-static bool is_angular(const zs_json *attributes)
-{
-    const zs_json *name = zs_json_get(attributes, "standard_name");
-    return zs_json_equals(name, "projection_x_angular_coordinate") ||
-           zs_json_equals(name, "projection_y_angular_coordinate");
-}
-
-double zs_coordinate_factor(const struct zs_node *coordinate, OGRSpatialReferenceH srs)
-{
-    double size = 1, height, metres = 1, factor = 1;
-    const char *units = zs_json_text(coordinate->attributes, "units", NULL);
-    if (srs == NULL || (units == NULL && !is_angular(coordinate->attributes)))
-        return 1;
-    struct zs_quiet quiet;
-    zs_quiet_begin(&quiet);
-    if (OSRIsProjected(srs))
-        metres = OSRGetLinearUnits(srs, NULL);
-    if (OSRIsProjected(srs) && (units == NULL || find_unit(units, true, &size)) && find_height(srs, &height))
-        factor = size * height / metres;
-    else if (OSRIsProjected(srs) && units != NULL && find_unit(units, false, &size) && (metres == 1 || metres == 1000))
-        factor = size / metres;
-    zs_quiet_end(&quiet);
-    return factor;
 }

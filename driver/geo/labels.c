@@ -72,9 +72,7 @@ static void print_number(const struct source *s, uint64_t index, char text[LABEL
     text[0] = '\0';
     if (isnan(value))
         return;
-    if (type == ZS_BOOL) {
-        snprintf(text, LABEL_SIZE, "%s", value != 0 ? "true" : "false");
-    } else if (!whole_at(s, index, &whole)) {
+    if (!whole_at(s, index, &whole)) {
         double back = NAN;
         for (int digits = is_single ? 6 : 15; digits <= 17 && back != value; digits++) {
             CPLsnprintf(text, LABEL_SIZE, "%.*g", digits, value);
@@ -110,14 +108,6 @@ static bool is_single_value(const struct source *s)
     return text[0] != '\0' && !(s->is_time && strncmp(text, "1970-01-01T00:00:00", 19) == 0);
 }
 
-/* Finds what the numbers of the variable are. */
-static void find_unit(struct source *s)
-{
-    s->is_time = zs_time_unit_find(&s->variable->array->dtype, s->variable->attributes, &s->unit);
-    /* A stretch of a longer axis may be all fill for good reasons: one look at the whole would cost too much. */
-    s->has_numbers = s->read.elements != NULL && (!s->read.is_blank || (s->count == 1 && is_single_value(s)));
-}
-
 /* Reads what labels elements [first, first + count) of a dimension. */
 static enum zs_status read_source(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, uint64_t first,
                                   uint64_t count, struct source *s, struct zs_error *err)
@@ -133,7 +123,9 @@ static enum zs_status read_source(struct zs_hierarchy *hierarchy, const struct z
         ZS_TRY(zs_coordinates_read(hierarchy, c, &first, &count, &s->read, err));
     if (has_numbers) {
         s->variable = c;
-        find_unit(s);
+        s->is_time = zs_time_unit_find(&c->array->dtype, c->attributes, &s->unit);
+        /* A stretch of a longer axis may be all fill for good reasons: one look at the whole would cost too much. */
+        s->has_numbers = s->read.elements != NULL && (!s->read.is_blank || (count == 1 && is_single_value(s)));
     } else if (s->read.texts == NULL) {
         ZS_TRY(zs_channel_names(hierarchy, node, dim, first, count, &s->read.texts, err));
         s->are_names = s->read.texts != NULL;
@@ -143,20 +135,23 @@ static enum zs_status read_source(struct zs_hierarchy *hierarchy, const struct z
 
 /* ---- Labels ---- */
 
-/* The unit of values that are no times; NULL where there is none. */
-static char *unit_of(const struct source *s, const char *declared)
+/* The unit of values that are no times. */
+static enum zs_status find_unit(const struct source *s, struct zs_labels *labels, struct zs_error *err)
 {
     const struct zs_dtype *dtype = s->read.dtype;
-    if (declared != NULL)
-        return zs_strdup(declared);
-    if (dtype->type != ZS_TIMEDELTA64 || dtype->unit[0] == '\0' || strcmp(dtype->unit, "generic") == 0)
-        return NULL;
-    return dtype->unit_scale == 1 ? zs_strdup(dtype->unit)
-                                  : zs_format("%lld %s", (long long)dtype->unit_scale, dtype->unit);
+    const char *unit = zs_unit_attribute(s->variable->attributes);
+    const bool is_length = dtype->type == ZS_TIMEDELTA64 && strcmp(dtype->unit, "generic") != 0;
+    if (s->is_time || (unit == NULL && !is_length))
+        return ZS_OK;
+    if (unit != NULL || dtype->unit_scale == 1)
+        labels->unit = zs_strdup(unit != NULL ? unit : dtype->unit);
+    else
+        labels->unit = zs_format("%lld %s", (long long)dtype->unit_scale, dtype->unit);
+    return labels->unit != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
-/* Finds whether numbers are indices: they count, or are the whole numbers of bands; and the narrowest type of classic
- * netCDF that holds them all, ZS_RAW where there is none, or one is missing. */
+/* Finds whether numbers without a unit are indices: they count, or are the whole numbers of bands; and the narrowest
+ * type of classic netCDF that holds them all, ZS_RAW where there is none, or one is missing. */
 static void survey(const struct source *s, uint64_t first, struct zs_labels *labels)
 {
     const double most_exact = 9007199254740992.0; /* 2^53 */
@@ -172,9 +167,9 @@ static void survey(const struct source *s, uint64_t first, struct zs_labels *lab
         is_exact = is_exact && v > -most_exact && v < most_exact;
         is_there = is_there && !isnan(v);
     }
-    labels->is_index = counts || (is_whole && strcmp(s->name, "band") == 0);
-    if (!is_there || s->read.is_packed || type == ZS_BOOL ||
-        (type == ZS_DATETIME64 && zs_time_units(dtype, false) == NULL))
+    labels->is_index = !s->is_time && !s->read.is_packed && labels->unit == NULL &&
+                       (counts || (is_whole && strcmp(s->name, "band") == 0));
+    if (!is_there || s->read.is_packed || (type == ZS_DATETIME64 && zs_time_units(dtype, false) == NULL))
         labels->numbers_type = ZS_RAW;
     else if (type == ZS_INT8 || type == ZS_INT16 || type == ZS_INT32 || type == ZS_FLOAT32)
         labels->numbers_type = type;
@@ -187,16 +182,10 @@ static void survey(const struct source *s, uint64_t first, struct zs_labels *lab
 /* Labels of numbers and times. */
 static enum zs_status print_all(const struct source *s, uint64_t first, struct zs_labels *labels, struct zs_error *err)
 {
-    const enum zs_data_type type = s->read.dtype->type;
-    const char *unit = zs_unit_attribute(s->variable->attributes);
     struct zs_names values = {0}, numbers = {0};
-    enum zs_status status = ZS_OK;
+    enum zs_status status = find_unit(s, labels, err);
     char text[LABEL_SIZE];
     survey(s, first, labels);
-    labels->is_index = labels->is_index && !s->is_time && type != ZS_TIMEDELTA64 && type != ZS_BOOL && unit == NULL &&
-                       !s->read.is_packed;
-    if (!s->is_time)
-        labels->unit = unit_of(s, unit);
     for (uint64_t i = 0; i < s->count && status == ZS_OK; i++) {
         status = zs_names_add(&values, zs_strdup(label_of(s, i, text)), err);
         print_number(s, i, text);
@@ -272,7 +261,7 @@ enum zs_status zs_label_attributes(struct zs_hierarchy *hierarchy, const struct 
     struct zs_names list = {0};
     enum zs_status status = ZS_OK;
     *items = NULL;
-    if (c == NULL || c->array == NULL)
+    if (c == NULL)
         return ZS_OK;
     const bool is_instant = c->array->dtype.type == ZS_DATETIME64;
     for (const zs_json *a = zs_json_first(c->attributes); a != NULL && status == ZS_OK; a = zs_json_next(a)) {
@@ -351,14 +340,9 @@ static double tolerance_of(const struct source *s)
     return type == ZS_FLOAT16 ? 0x1p-11 : type == ZS_FLOAT32 ? 0x1p-24 : type == ZS_FLOAT64 ? 4 * DBL_EPSILON : 0;
 }
 
-static bool parse_number(const struct source *s, const char *text, double *number)
+static bool parse_number(const char *text, double *number)
 {
     char *end;
-    const bool is_truth = strcmp(text, "true") == 0 || strcmp(text, "false") == 0;
-    if (s->read.dtype->type == ZS_BOOL && is_truth) {
-        *number = text[0] == 't';
-        return true;
-    }
     *number = CPLStrtod(text, &end);
     return end != text && *end == '\0' && isfinite(*number);
 }
@@ -372,7 +356,7 @@ static enum zs_status find_one(const struct source *s, const char *text, uint64_
         return zs_fail(err, ZS_ARGUMENT,
                        "%s: expected a time, such as 2026-05-01 or 2026-05-01T06:00, first, last, or a range, found %s",
                        s->name, text);
-    if (s->read.texts == NULL && !s->is_time && !parse_number(s, text, &w.number))
+    if (s->read.texts == NULL && !s->is_time && !parse_number(text, &w.number))
         return zs_fail(err, ZS_ARGUMENT, "%s: expected a number, first, last, or a range, found %s", s->name, text);
     w.tolerance = s->read.texts == NULL ? tolerance_of(s) : 0;
     const struct found f = find(s, &w);

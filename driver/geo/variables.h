@@ -18,9 +18,6 @@ enum zs_status zs_write_small_array(struct zs_store *store, const struct zs_node
 /* Whether X and Y each follow one dimension, so that coordinate variables can hold the positions of pixels. */
 bool zs_has_axes(const struct zs_georef_out *geo);
 
-/* Coordinates of the pixel centres along X or Y; freed with free(), NULL without memory. */
-double *zs_axis_values(const struct zs_georef_out *geo, bool is_x);
-
 /* The same georeferencing at another resolution, of `width` by `height` pixels. */
 struct zs_georef_out zs_georef_at_size(const struct zs_georef_out *geo, uint64_t width, uint64_t height);
 
@@ -90,30 +87,9 @@ void zs_coordinates_clear(struct zs_coordinates *coordinates);
 /* A value, unpacked; NaN for a missing one. 64-bit integers are rounded to double. */
 double zs_coordinate_at(const struct zs_coordinates *coordinates, uint64_t index);
 
-/* Deviation from a straight line, as part of a step, up to which an axis is regular. Gaussian latitudes deviate by up
- * to 1.6 % near the poles: placing them is worth more than that; coordinates rounded to a few decimals deviate less. */
-#define ZS_AXIS_TOLERANCE 0.025
-
-/* A regular axis: value i is first + i step, a longitude but for whole turns. */
-struct zs_regular_axis {
-    bool found;
-    double first, step; /* step is 0 for an axis of one element */
-    uint64_t size;
-    const struct zs_node *coordinate;
-};
-/* Reads the axis of dimension `dim`; found is false where it has no coordinate variable, or one that is blank, not
- * regular, or beyond the budget. */
-enum zs_status zs_regular_axis_read(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim,
-                                    struct zs_regular_axis *axis, struct zs_error *err);
-
 /* The axis of a variable by its CF attributes (axis, standard_name, units): 'X', 'Y', or 0 when they do not declare it.
  * *is_degrees when units are degrees of longitude or latitude. */
 char zs_cf_axis(const zs_json *attributes, bool *is_degrees);
 
 /* The axis of a dimension by its name: 'X', 'Y' or 0. */
 char zs_name_axis(const char *name);
-
-/* The factor from values of a coordinate variable to coordinates of the CRS: kilometres beside one in metres, and the
- * other way round; the angles of a geostationary view, as a satellite's instruments scan it, by the satellite's height.
- * 1 of all other units, and without a CRS. */
-double zs_coordinate_factor(const struct zs_node *coordinate, OGRSpatialReferenceH srs);
