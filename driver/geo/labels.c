@@ -155,17 +155,17 @@ static enum zs_status find_unit(const struct source *s, struct zs_labels *labels
 static void survey(const struct source *s, uint64_t first, struct zs_labels *labels)
 {
     const double most_exact = 9007199254740992.0; /* 2^53 */
-    const double start = zs_coordinate_at(&s->read, 0) - (double)first;
     const struct zs_dtype *dtype = s->read.dtype;
     const enum zs_data_type type = dtype->type;
+    const double start = zs_dtype_to_double(dtype, s->read.elements) - (double)first;
     bool counts = start == 0 || start == 1, is_whole = true, is_int32 = true, is_exact = true, is_there = true;
     for (uint64_t i = 0; i < s->count; i++) {
-        const double v = zs_coordinate_at(&s->read, i);
+        const double v = zs_dtype_to_double(dtype, s->read.elements + i * dtype->size);
         counts = counts && v == start + (double)(first + i);
         is_whole = is_whole && v == floor(v);
         is_int32 = is_int32 && v >= INT32_MIN && v <= INT32_MAX;
         is_exact = is_exact && v > -most_exact && v < most_exact;
-        is_there = is_there && !isnan(v);
+        is_there = is_there && !isnan(zs_coordinate_at(&s->read, i));
     }
     labels->is_index = !s->is_time && !s->read.is_packed && labels->unit == NULL &&
                        (counts || (is_whole && strcmp(s->name, "band") == 0));
