@@ -7,7 +7,7 @@ from osgeo import gdal, osr
 
 import oracle
 from stores import LITTLE, MULTISCALES, array_meta, convention, default_fill, group_meta, plain_meta, sharding
-from support import error_of, fixture_path, geotransform, held_band, name_of, open_array, open_ours, run_peer
+from support import error_of, fixture_path, geotransform, held_band, name_of, open_array, open_ours, run_peer, subdatasets
 
 DGGS = "7b255807-140c-42ca-97f6-7a1cfecdbc38"
 WGS84 = {"name": "WGS84", "semimajor_axis": 6378137.0, "inverse_flattening": 298.257223563}
@@ -214,6 +214,12 @@ def test_faces_open_by_name_and_are_not_listed(tmp_path, places):
         here = cells // 4**order == face
         columns, rows = pixels_of(one, p["lon"][here], p["lat"][here])
         assert np.array_equal(one.ReadAsArray()[rows, columns], cells[here])
+
+
+def test_slices_of_a_face_are_listed(tmp_path):
+    path = put_store(tmp_path / "s.zarr", 1, np.arange(96).reshape(2, 1, 48))
+    found = subdatasets(open_ours(name_of(path, "/v:face=3"), ["MULTIBAND=NO"]))
+    assert np.array_equal(open_ours(found["/v:1:0:face=3"][0]).ReadAsArray(), 48 + face_cells(1, 3).astype("int64")) and len(found) == 2
 
 
 def test_absent_face_is_an_error(tmp_path):

@@ -100,12 +100,10 @@ enum zs_status zs_texts_read(struct zs_hierarchy *h, const struct zs_node *node,
 /* The shape of an array of text. ZS_INVALID where it has none. */
 enum zs_status zs_strings_shape(const struct zs_node *node, int *ndim, uint64_t *shape, struct zs_error *err);
 
-/* Reads elements [first, first + count) of an array of one dimension. *values is an array of `count` texts, freed with
- * zs_strings_free(). On failure nothing needs to be freed. ZS_UNSUPPORTED: more than ZS_STRINGS_MAX_BYTES. Else as
- * above. */
+/* Reads elements [first, first + count) of an array of one dimension. *values is a NULL-terminated list, freed with zs_names_free().
+ * On failure nothing needs to be freed. ZS_UNSUPPORTED: more than ZS_STRINGS_MAX_BYTES. Else as above. */
 enum zs_status zs_strings_read(struct zs_hierarchy *h, const struct zs_node *node, uint64_t first, uint64_t count,
                                char ***values, bool *is_blank, struct zs_error *err);
-void zs_strings_free(char **values, size_t count);
 
 /* Gives the element that is number[d] of the request in each dimension: a text that is valid until the next call; NULL
  * is "". */

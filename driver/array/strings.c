@@ -277,13 +277,6 @@ enum zs_status zs_texts_read(struct zs_hierarchy *h, const struct zs_node *node,
 
 /* ---- Lists ---- */
 
-void zs_strings_free(char **values, size_t count)
-{
-    for (size_t i = 0; i < count && values != NULL; i++)
-        free(values[i]);
-    free(values);
-}
-
 struct list {
     char **values;
     size_t total; /* bytes of all */
@@ -313,13 +306,16 @@ enum zs_status zs_strings_read(struct zs_hierarchy *h, const struct zs_node *nod
     if (count > ZS_STRINGS_MAX_BYTES / sizeof(char *))
         return zs_fail(err, ZS_UNSUPPORTED, "%s: expected at most %zu texts", node->path,
                        ZS_STRINGS_MAX_BYTES / sizeof(char *));
-    list.values = zs_calloc((size_t)count, sizeof *list.values);
+    list.values = zs_calloc((size_t)count + 1, sizeof *list.values);
     ZS_TRY_MEMORY(list.values, err);
     const enum zs_status status = zs_texts_read(h, node, 0, &request, take_value, &list, is_blank, err);
-    if (status != ZS_OK)
-        zs_strings_free(list.values, (size_t)count);
-    else
+    if (status == ZS_OK) {
         *values = list.values;
+        return ZS_OK;
+    }
+    for (uint64_t i = 0; i < count; i++)
+        free(list.values[i]);
+    free(list.values);
     return status;
 }
 

@@ -149,7 +149,8 @@ static bool parseArray(const std::string &text, ZSConnection &c, std::string &re
         c.indices.insert(c.indices.begin(), std::strtoull(number.c_str(), nullptr, 10));
         path.resize(colon);
     }
-    if (!c.indices.empty() && !c.named.empty())
+    const bool isFace = c.named.size() == 1 && c.named[0].first == "face"; // of a sphere
+    if (!c.indices.empty() && !c.named.empty() && !isFace)
     {
         reason = "indices and named dimensions are not mixed: found " + text.substr(path.size());
         return false;

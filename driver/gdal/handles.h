@@ -151,6 +151,9 @@ struct ZSOpenOptions
  * GDAL_CACHEMAX. */
 struct zs_array_options zsArrayOptions(int threads);
 
+/* What the coordinates of each band dimension of an array say. */
+using ZSLabels = std::vector<std::shared_ptr<const struct zs_labels>>;
+
 /* An opened array, shared by a dataset and its clones in other threads, all of them read-only; in update mode by
  * nobody. What is read when first asked for is read under the lock, once for all, and then stays as it is. */
 struct ZSArray
@@ -165,7 +168,7 @@ struct ZSArray
     std::mutex lock;
     bool georefRead = false, georefFailed = false;
     struct zs_georef georef = {};
-    std::shared_ptr<const struct ZSLabels> labels; /* null: not read yet */
+    std::shared_ptr<const ZSLabels> labels; /* null: not read yet */
     bool cellsRead = false;
     struct zs_healpix_cells cells = {}; /* where there is a coordinate of them */
     bool overviewsFound = false;

@@ -35,29 +35,25 @@ enum zs_status zs_axes_find(struct zs_hierarchy *hierarchy, const struct zs_node
 
 /* ---- Labels (labels.c, as all below) ---- */
 
-/* Values of the coordinate variable of a dimension, as texts: numbers in their shortest exact form, CF times
- * ("seconds since ...", calendars standard, gregorian, proleptic_gregorian, julian, noleap, all_leap, 360_day) and
- * datetime64 as ISO 8601 ("2024-05-01T06:00:00Z" without the Z: neither knows a zone), missing values as "". Text
- * is taken as it is. */
+/* What labels some elements of a dimension, as texts: numbers in their shortest exact form, CF times ("seconds since
+ * ...", calendars standard, gregorian, proleptic_gregorian, julian, noleap, all_leap, 360_day) and datetime64 as ISO
+ * 8601 ("2024-05-01T06:00:00Z" without the Z: neither knows a zone), missing values as "". Text is taken as it is. */
 struct zs_labels {
-    char **values; /* `count` texts, or NULL when there is no readable coordinate variable, and no label of channels */
-    size_t count;
+    char **values; /* NULL where there is no coordinate variable that can be read, and no label of channels */
     /* The same as numbers that `units` counts, as GDAL's netCDF driver shows coordinates; NULL where they are no
      * numbers, one is missing, or no data type of classic netCDF (numbers_type) holds them all. */
     char **numbers;
     enum zs_data_type numbers_type;
-    bool are_names; /* of channels */
     char *unit; /* owned; NULL when there is none (times have none: the text has it) */
-    bool is_index; /* the values are only indices: whole numbers without a unit that count from
-                      0 or 1, or of a dimension called "band", whose numbers are a way to count, too */
+    bool are_names; /* of channels */
+    bool is_index;  /* the values are only indices: whole numbers without a unit that count from 0 or 1, or of a
+                       dimension called "band", whose numbers are a way to count, too */
+    bool is_count;  /* the dimension is called "band" and has no values, or those of GDAL's bands */
 };
 
-/* Longest stretch of labels that is read; a longer one gives no labels. */
-#define ZS_LABELS_MAX 1048576
-
-/* Reads the labels of elements [first, first + count) of dimension `dim`. No coordinate variable, one that this core
- * cannot read, one none of whose chunks is there: values NULL, ZS_OK. ZS_IO when reading failed. ZS_ARGUMENT when the
- * elements are outside the dimension. */
+/* Reads the labels of elements [first, first + count) of dimension `dim`, which has them. No coordinate variable, one
+ * that this core cannot read, one none of whose chunks is there, more than ZS_COORDINATE_MAX: values NULL, ZS_OK. ZS_IO
+ * when reading failed. */
 enum zs_status zs_labels_read(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, uint64_t first,
                               uint64_t count, struct zs_labels *labels, struct zs_error *err);
 void zs_labels_clear(struct zs_labels *labels);
@@ -71,7 +67,7 @@ enum zs_status zs_label_attributes(struct zs_hierarchy *hierarchy, const struct 
 
 /* ---- Channels of an image of OME-NGFF, which its group describes (`omero`; ome.c) ---- */
 
-/* The labels of channels [first, first + count), freed with zs_strings_free(); the index of a channel that has none.
+/* The labels of channels [first, first + count), freed with zs_names_free(); the index of a channel that has none.
  * *names is NULL where `dim` is no dimension of channels, or none of them has a label. ZS_NO_MEMORY only. */
 enum zs_status zs_channel_names(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, uint64_t first,
                                 uint64_t count, char ***names, struct zs_error *err);
@@ -88,23 +84,21 @@ struct zs_selection {
     uint64_t first, count; /* elements; count is 1 of one, at least 1 of a range, and ignored for all */
 };
 
-/* The one element of dimension `dim` whose value is `text`, after the type of the coordinate variable:
+/* The one element of dimension `dim` whose value is `from`, after the type of the coordinate variable:
  * - a time in ISO 8601, which may be shortened ("2026-05-01", "2026-05-01T00") to what but one element lies in;
  * - a number: 850, 850.0 and 8.5e2 are the same;
  * - a text, exactly.
- * In a dimension without a coordinate variable: the label of a channel, else an index. Reads the coordinate variable,
- * if there is one. ZS_ARGUMENT when no element matches (the message names the first and the last), or several do (it
- * counts them and names the first two), or the variable cannot be read or is longer than ZS_LABELS_MAX. */
-enum zs_status zs_select_value(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, const char *text,
-                               struct zs_selection *selection, struct zs_error *err);
-
-/* Elements from one to another, both included; NULL is the first or the last. Ends that are whole numbers without a
- * sign are indices, whatever the coordinate variable holds; else they are times as above, all of which is included
- * ("2026-05-07" ends with that day): both ends are of one kind. The variable is read for times alone, which must be in
- * increasing order. ZS_ARGUMENT for ends that are reversed, outside of the dimension, of two kinds or of neither, and
- * where no element lies between them. */
-enum zs_status zs_select_range(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, const char *from,
-                               const char *to, struct zs_selection *selection, struct zs_error *err);
+ * In a dimension without a coordinate variable: the label of a channel, else an index. ZS_ARGUMENT when no element
+ * matches (the message names the first and the last), or several do (it counts them and names the first two), or the
+ * variable cannot be read.
+ *
+ * With is_range: elements from one to another, both included; NULL is the first or the last. Ends that are whole
+ * numbers without a sign are indices, whatever the coordinate variable holds; else they are times as above, all of
+ * which is included ("2026-05-07" ends with that day): both ends are of one kind. The variable is read for times alone,
+ * and those between the ends must follow each other. ZS_ARGUMENT for ends that are reversed, outside of the dimension,
+ * of two kinds or of neither, and where no element lies between them. */
+enum zs_status zs_select(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, const char *from,
+                         const char *to, bool is_range, struct zs_selection *selection, struct zs_error *err);
 
 /* ---- A dimension of a new raster other than Y and X, and its coordinate variable, made of texts: the inverse of
  * labels ---- */
@@ -116,9 +110,6 @@ struct zs_extra_axis {
     const void *elements;   /* `size` of them, native order, borrowed; NULL: the dimension has no coordinate variable */
     char *const *attributes; /* of the variable: NULL-terminated "NAME=VALUE", borrowed; NULL when there are none */
 };
-
-/* Value of an item of such a list, borrowed; NULL when there is none. Case matters, as it does in attributes. */
-const char *zs_extra_axis_attribute(char *const *attributes, const char *name);
 
 /* The attribute of that list that names the data type ("float32") and is not written. */
 #define ZS_AXIS_TYPE "data_type"

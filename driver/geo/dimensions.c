@@ -38,12 +38,8 @@ static enum zs_status sizes_and_names(const struct zs_node *node, struct zs_dime
 static bool is_temporal(const struct zs_node *variable, const char *axis, const char *standard_name)
 {
     struct zs_time_unit unit;
-    if (variable->array != NULL && variable->array->dtype.type == ZS_DATETIME64)
-        return true;
-    const char *units = zs_json_text(variable->attributes, "units", NULL);
-    const char *calendar = zs_json_text(variable->attributes, "calendar", NULL);
     return strcmp(axis, "T") == 0 || strcmp(standard_name, "time") == 0 ||
-           (units != NULL && zs_cf_time_parse(units, calendar, &unit));
+           (variable->array != NULL && zs_time_unit_find(&variable->array->dtype, variable->attributes, &unit));
 }
 
 /* CF 4.3: an axis is vertical if it declares so, has a direction, or has a quantity that is measured upwards. */

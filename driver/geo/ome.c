@@ -1,7 +1,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/array.h"
 #include "base/memory.h"
 #include "geo/conventions.h"
 
@@ -114,26 +113,22 @@ enum zs_status zs_channel_names(struct zs_hierarchy *hierarchy, const struct zs_
                                 uint64_t count, char ***names, struct zs_error *err)
 {
     const zs_json *c = zs_json_first(channels_along(hierarchy, node, dim));
-    bool has_label = false, ok = true;
+    struct zs_names list = {0};
+    enum zs_status status = ZS_OK;
+    bool has_label = false;
     *names = NULL;
-    if (c == NULL || count == 0)
-        return ZS_OK;
-    char **list = zs_calloc((size_t)count, sizeof *list);
-    ZS_TRY_MEMORY(list, err);
-    for (uint64_t i = 0; c != NULL && i < first + count && ok; c = zs_json_next(c), i++) {
+    for (uint64_t i = 0; c != NULL && i < first + count && status == ZS_OK; c = zs_json_next(c), i++) {
         const char *label = zs_json_text(c, "label", "");
         has_label = has_label || label[0] != '\0';
-        if (i < first)
-            continue;
-        list[i - first] = label[0] != '\0' ? zs_strdup(label) : zs_format("%llu", (unsigned long long)i);
-        ok = list[i - first] != NULL;
+        if (i >= first)
+            status = zs_names_add(
+                &list, label[0] != '\0' ? zs_strdup(label) : zs_format("%llu", (unsigned long long)i), err);
     }
-    if (ok && has_label) {
-        *names = list;
-        return ZS_OK;
-    }
-    zs_strings_free(list, (size_t)count);
-    return ok ? ZS_OK : zs_fail_memory(err);
+    if (status == ZS_OK && has_label)
+        *names = list.list;
+    else
+        zs_names_free(list.list);
+    return status;
 }
 
 const char *zs_channel_colour(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, uint64_t index)

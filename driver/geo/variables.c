@@ -48,16 +48,6 @@ bool zs_has_axes(const struct zs_georef_out *geo)
     return geo->has_transform && geo->transform[2] == 0 && geo->transform[4] == 0;
 }
 
-double *zs_axis_values(const struct zs_georef_out *geo, bool is_x)
-{
-    const uint64_t n = is_x ? geo->width : geo->height;
-    const double origin = geo->transform[is_x ? 0 : 3], step = geo->transform[is_x ? 1 : 5];
-    double *values = n <= SIZE_MAX ? zs_calloc((size_t)n, sizeof *values) : NULL;
-    for (uint64_t i = 0; values != NULL && i < n; i++)
-        values[i] = origin + ((double)i + 0.5) * step;
-    return values;
-}
-
 struct zs_georef_out zs_georef_at_size(const struct zs_georef_out *geo, uint64_t width, uint64_t height)
 {
     struct zs_georef_out at = *geo;

@@ -18,9 +18,6 @@ enum zs_status zs_write_small_array(struct zs_store *store, const struct zs_node
 /* Whether X and Y each follow one dimension, so that coordinate variables can hold the positions of pixels. */
 bool zs_has_axes(const struct zs_georef_out *geo);
 
-/* Coordinates of the pixel centres along X or Y; freed with free(), NULL without memory. */
-double *zs_axis_values(const struct zs_georef_out *geo, bool is_x);
-
 /* The same georeferencing at another resolution, of `width` by `height` pixels. */
 struct zs_georef_out zs_georef_at_size(const struct zs_georef_out *geo, uint64_t width, uint64_t height);
 
@@ -58,15 +55,9 @@ enum zs_status zs_slot_find(struct zs_hierarchy *hierarchy, const struct zs_node
 const struct zs_node *zs_dimension_variable(struct zs_hierarchy *hierarchy, const struct zs_node *node,
                                             const char *name, uint64_t size);
 
-/* The coordinate variable of dimension `dim` of the array, of numbers; NULL when there is none. */
+/* The coordinate variable of dimension `dim` of the array, and that of numbers alone; NULL when there is none. */
+const struct zs_node *zs_coordinate_variable(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim);
 const struct zs_node *zs_coordinate_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim);
-
-/* Elements [first, first + count) of the coordinate variable of dimension `dim` where that is an array of text
- * (array/array.h), freed with zs_strings_free(). *texts is NULL when there is no such variable, when it is of
- * a kind that is not read, and when none of its chunks is there. ZS_IO, ZS_CORRUPT, ZS_NO_MEMORY are
- * handed on. */
-enum zs_status zs_coordinate_texts(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, uint64_t first,
-                                   uint64_t count, char ***texts, struct zs_error *err);
 
 /* Budget of coordinates: most that are read of a variable, and the largest chunk that is decoded for them. No raster
  * is so wide; a longer axis is left out rather than judged by samples: a wrong transform is worse than none. */
@@ -78,11 +69,12 @@ struct zs_coordinates {
     const struct zs_dtype *dtype; /* borrowed from the node */
     unsigned char *elements; /* owned, in that type; NULL for a kind that is not read (a codec that is not built in),
                                 and beyond the budget */
+    char **texts; /* owned, NULL-terminated; of a variable of text, but NULL where none of its chunks is there */
     uint64_t count;
     bool is_blank;        /* none differs from the array's fill value, as in a store without its chunks */
     bool is_packed;       /* by scale and offset */
     double scale, offset;
-    bool has_missing; /* missing elements are as `missing` */
+    bool has_missing; /* missing elements are as `missing`, or NaT */
     unsigned char missing[ZS_MAX_ITEM_SIZE];
 };
 
@@ -95,30 +87,9 @@ void zs_coordinates_clear(struct zs_coordinates *coordinates);
 /* A value, unpacked; NaN for a missing one. 64-bit integers are rounded to double. */
 double zs_coordinate_at(const struct zs_coordinates *coordinates, uint64_t index);
 
-/* Deviation from a straight line, as part of a step, up to which an axis is regular. Gaussian latitudes deviate by up
- * to 1.6 % near the poles: placing them is worth more than that; coordinates rounded to a few decimals deviate less. */
-#define ZS_AXIS_TOLERANCE 0.025
-
-/* A regular axis: value i is first + i step, a longitude but for whole turns. */
-struct zs_regular_axis {
-    bool found;
-    double first, step; /* step is 0 for an axis of one element */
-    uint64_t size;
-    const struct zs_node *coordinate;
-};
-/* Reads the axis of dimension `dim`; found is false where it has no coordinate variable, or one that is blank, not
- * regular, or beyond the budget. */
-enum zs_status zs_regular_axis_read(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim,
-                                    struct zs_regular_axis *axis, struct zs_error *err);
-
 /* The axis of a variable by its CF attributes (axis, standard_name, units): 'X', 'Y', or 0 when they do not declare it.
  * *is_degrees when units are degrees of longitude or latitude. */
 char zs_cf_axis(const zs_json *attributes, bool *is_degrees);
 
 /* The axis of a dimension by its name: 'X', 'Y' or 0. */
 char zs_name_axis(const char *name);
-
-/* The factor from values of a coordinate variable to coordinates of the CRS: kilometres beside one in metres, and the
- * other way round; the angles of a geostationary view, as a satellite's instruments scan it, by the satellite's height.
- * 1 of all other units, and without a CRS. */
-double zs_coordinate_factor(const struct zs_node *coordinate, OGRSpatialReferenceH srs);

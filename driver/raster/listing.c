@@ -38,20 +38,21 @@ static enum zs_status list_nodes(struct zs_hierarchy *hierarchy, const struct zs
 
 /* ---- Arrays that serve others ---- */
 
-/* Finds the node that an attribute of an array in the group names, by a path or not. ZS_NO_MEMORY only. */
-static enum zs_status find_named(const struct zs_node *const *nodes, size_t count, const char *group, const char *name,
-                                 size_t *at, struct zs_error *err)
+/* Finds the node that an attribute of `node` names, by a path or not. ZS_NO_MEMORY only. */
+static enum zs_status find_named(const struct zs_node *const *nodes, size_t count, const struct zs_node *node,
+                                 const char *name, size_t *at, struct zs_error *err)
 {
     int up = zs_groups_up(&name);
-    char *base = zs_strdup(up < 0 ? "" : group);
-    ZS_TRY_MEMORY(base, err);
-    for (; up > 0 && base[0] != '\0'; up--) {
-        char *slash = strrchr(base, '/');
-        *(slash != NULL ? slash : base) = '\0';
-    }
-    const bool is_inside = up <= 0 && name[0] != '\0';
-    const enum zs_status status = is_inside ? zs_nodes_find(nodes, count, base, name, at, err) : ZS_OK;
-    free(base);
+    size_t n = up < 0 ? 0 : strlen(node->path);
+    for (; up >= 0 && n > 0; up--) /* to the array's group, and further */
+        while (n > 0 && node->path[--n] != '/') {
+        }
+    if (up >= 0 || name[0] == '\0')
+        return ZS_OK;
+    char *group = zs_strndup(node->path, n);
+    ZS_TRY_MEMORY(group, err);
+    const enum zs_status status = zs_nodes_find(nodes, count, group, name, at, err);
+    free(group);
     return status;
 }
 
@@ -63,21 +64,16 @@ static enum zs_status mark_named(const struct zs_node *const *nodes, size_t coun
     char word[256];
     if (!zs_json_one_text(zs_json_get(nodes[index]->attributes, attribute), &list))
         return ZS_OK;
-    char *group = zs_path_parent(nodes[index]->path);
-    if (group == NULL)
-        return nodes[index]->path[0] == '\0' ? ZS_OK : zs_fail_memory(err);
-    enum zs_status status = ZS_OK;
-    while (status == ZS_OK && (list = zs_next_word(list, word, sizeof word)) != NULL) {
+    while ((list = zs_next_word(list, word, sizeof word)) != NULL) {
         const size_t n = strlen(word);
         if (word[n - 1] == ':')
             word[n - 1] = '\0';
         size_t found = count;
-        status = find_named(nodes, count, group, word, &found, err);
+        ZS_TRY(find_named(nodes, count, nodes[index], word, &found, err));
         if (found < count && found != index)
             marks[found] = true;
     }
-    free(group);
-    return status;
+    return ZS_OK;
 }
 
 enum zs_status zs_auxiliary_mark(const struct zs_node *const *nodes, size_t count, bool *marks, struct zs_error *err)
@@ -245,26 +241,24 @@ static int compare_naturally(const char *a, const char *b)
 /* An array, and what identifies its grid. */
 struct member {
     const struct zs_node *node;
-    size_t group_length; /* of the path */
+    char *group; /* its path; owned */
     struct zs_axes axes;
     uint64_t width, height, slices;
     char *grid;  /* a text: the same of arrays that lie on one grid; owned */
     size_t band; /* index among those that the group lists */
 };
 
-/* By groups. */
-static int compare_groups(const struct member *a, const struct member *b)
+static void clear_member(struct member *m)
 {
-    const size_t n = a->group_length < b->group_length ? a->group_length : b->group_length;
-    const int order = memcmp(a->node->path, b->node->path, n);
-    return order != 0 ? order : (a->group_length > b->group_length) - (a->group_length < b->group_length);
+    free(m->group);
+    free(m->grid);
 }
 
 /* Puts arrays of one grid beside each other. */
 static int compare_members(const void *p, const void *q)
 {
     const struct member *a = p, *b = q;
-    int order = compare_groups(a, b);
+    int order = strcmp(a->group, b->group);
     if (order == 0)
         order = strcmp(a->grid, b->grid);
     return order != 0 ? order : strcmp(a->node->path, b->node->path);
@@ -286,20 +280,17 @@ static enum zs_status add_coordinates(const struct zs_node *const *nodes, size_t
     char word[256];
     if (!zs_json_one_text(zs_json_get(node->attributes, "coordinates"), &list))
         return ZS_OK;
-    char *group = zs_path_parent(node->path);
-    enum zs_status status = group != NULL ? ZS_OK : zs_fail_memory(err);
-    while (status == ZS_OK && (list = zs_next_word(list, word, sizeof word)) != NULL) {
+    while ((list = zs_next_word(list, word, sizeof word)) != NULL) {
         size_t at = count;
-        status = find_named(nodes, count, group, word, &at, err);
-        if (status != ZS_OK || at == count || nodes[at]->array == NULL || nodes[at]->array->ndim < 2)
+        ZS_TRY(find_named(nodes, count, node, word, &at, err));
+        if (at == count || nodes[at]->array == NULL || nodes[at]->array->ndim < 2)
             continue;
         char *longer = zs_format("%s\n%s", *text, word);
         free(*text);
         *text = longer;
-        status = longer != NULL ? ZS_OK : zs_fail_memory(err);
+        ZS_TRY_MEMORY(longer, err);
     }
-    free(group);
-    return status;
+    return ZS_OK;
 }
 
 /* Cells of one sphere lie on one grid, however many dimensions an array has beside them. */
@@ -329,16 +320,15 @@ static enum zs_status describe_plane(const struct zs_node *const *nodes, size_t 
     return add_coordinates(nodes, count, node, &m->grid, err);
 }
 
-/* Whether the array can be of a group; ZS_NO_MEMORY only. m->grid is to be freed. */
+/* Whether the array can be of a group; ZS_NO_MEMORY only. *m is to be cleared. */
 static enum zs_status describe(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes, size_t count,
                                const struct zs_node *node, const char *dim_x, const char *dim_y, struct member *m,
                                bool *is_possible, struct zs_error *err)
 {
-    const char *slash = strrchr(node->path, '/');
     struct zs_slices slices;
     struct zs_healpix healpix;
     struct zs_error reason;
-    *m = (struct member){.node = node, .group_length = slash != NULL ? (size_t)(slash - node->path) : 0};
+    *m = (struct member){.node = node};
     *is_possible = false;
     if (node->array == NULL || node->path[0] == '\0')
         return ZS_OK;
@@ -349,6 +339,8 @@ static enum zs_status describe(struct zs_hierarchy *hierarchy, const struct zs_n
     if (status != ZS_OK)
         return status == ZS_NO_MEMORY ? status : ZS_OK;
     ZS_TRY(is_healpix ? describe_cells(&healpix, m, err) : describe_plane(nodes, count, m, err));
+    m->group = zs_path_parent(node->path);
+    ZS_TRY_MEMORY(m->group, err);
     *is_possible = m->width > 0 && m->height > 0 &&
                    zs_slices_find(node->array->ndim, node->array->shape, m->axes, NULL, 0, &slices, &reason) == ZS_OK;
     m->slices = *is_possible ? slices.count : 0;
@@ -419,17 +411,15 @@ static enum zs_status collect(struct zs_hierarchy *hierarchy, struct member *mem
     size_t used = 0;
     for (size_t i = 0, run; i < count; i += run) {
         size_t n;
-        for (run = 1; i + run < count && compare_groups(&members[i], &members[i + run]) == 0;)
+        for (run = 1; i + run < count && strcmp(members[i].group, members[i + run].group) == 0;)
             run++;
         struct member *grid = &members[i] + find_grid(&members[i], run, &n);
         if (n < 2)
             continue;
         const struct zs_node *group;
-        char *path = zs_strndup(members[i].node->path, members[i].group_length);
-        const enum zs_status status = path != NULL ? zs_hierarchy_node(hierarchy, path, &group, err) : ZS_NO_MEMORY;
-        free(path);
+        const enum zs_status status = zs_hierarchy_node(hierarchy, members[i].group, &group, err);
         if (status == ZS_NO_MEMORY)
-            return zs_fail(err, status, "cannot list the groups of arrays");
+            return status;
         if (status != ZS_OK)
             continue; /* its arrays stay arrays */
         add_group(groups, used, group, grid, n);
@@ -458,16 +448,16 @@ enum zs_status zs_raster_groups_find(struct zs_hierarchy *hierarchy, const struc
         if (is_possible)
             n++;
         else
-            free(members[n].grid);
+            clear_member(&members[n]);
     }
-    if (status == ZS_OK)
-        status = zs_hierarchy_check_since(hierarchy, failures, err);
     if (status == ZS_OK && n > 1) {
         qsort(members, n, sizeof *members, compare_members);
         status = collect(hierarchy, members, n, &found, err);
     }
+    if (status == ZS_OK)
+        status = zs_hierarchy_check_since(hierarchy, failures, err);
     for (size_t i = 0; i < n; i++)
-        free(members[i].grid);
+        clear_member(&members[i]);
     free(members);
     free(nodes);
     if (status != ZS_OK)

@@ -184,19 +184,18 @@ CPLStringList ShardedZarrRasterBand::PositionItems(std::string &words)
     const size_t source = Source();
     const ZSArray &array = View().Array(source);
     CPLStringList items;
-    const ZSLabels &all = View().Labels(source);
     const auto position = View().BandPosition(nBand);
-    for (size_t i = 0; i < position.size() && !all.onlyCount; i++)
+    for (size_t i = 0; i < position.size() && !View().AreCounted(source); i++)
     {
         const int d = View().Slices(source).dims[i];
         const uint64_t index = View().Slices(source).first[d] + position[i];
         const std::string name = zsDimensionName(array.node, d);
-        const auto &labels = all.values[i];
-        zsAddPosition(items, View(), source, d, index, labels.empty() ? nullptr : labels[position[i]].c_str(),
-                      all.units[i].c_str());
-        if (!all.numbers.empty())
-            zsSetItem(items, ("NETCDF_DIM_" + name).c_str(), all.numbers[position[i]].c_str());
-        words += (i == 0 ? "" : ", ") + name + "=" + (labels.empty() ? std::to_string(index) : labels[position[i]]);
+        const auto &labels = *View().Labels(source)[i];
+        const char *label = labels.values != nullptr ? labels.values[position[i]] : nullptr;
+        zsAddPosition(items, View(), source, d, index, label, labels.unit);
+        if (labels.numbers != nullptr && position.size() == 1)
+            zsSetItem(items, ("NETCDF_DIM_" + name).c_str(), labels.numbers[position[i]]);
+        words += (i == 0 ? "" : ", ") + name + "=" + (label == nullptr ? std::to_string(index) : label);
     }
     return items;
 }
@@ -210,15 +209,19 @@ void ShardedZarrRasterBand::ReadDescription()
     const bool isOneOfMany = View().IsGroup() && View().Slices(source).count == 1; // described by its name
     std::string description = own != nullptr && !isOneOfMany ? own : "";
     const ZSLabels &labels = View().Labels(source);
-    const bool isSpoken = description.empty() && labels.speak; // else an index, which is no description
+    const bool speak = std::any_of(labels.begin(), labels.end(), [](const auto &l)
+                                   { return l->values != nullptr && !l->is_index; });
+    const bool isSpoken = description.empty() && speak; // else an index, which is no description
     const char *common = View().IsGroup()      ? zs_path_name(array.node->path)
                          : description.empty() ? zs_band_text(&View().Properties(source), "description")
                                                : nullptr;
     if (common != nullptr)
         description = common + std::string(description.empty() ? "" : ", ") + description;
     const auto position = View().BandPosition(nBand);
-    const std::string label = isSpoken && position.size() == 1 ? labels.values[0][position[0]] : "";
-    if (isSpoken && !View().IsGroup() && (zsIsTime(label) || labels.areNames))
+    const std::string label = isSpoken && position.size() == 1 ? labels[0]->values[position[0]] : "";
+    int year, month, day;
+    const bool isTime = sscanf(label.c_str(), "%d-%2d-%2d", &year, &month, &day) == 3; // 2026-05-01T06:00:00
+    if (isSpoken && !View().IsGroup() && (isTime || (position.size() == 1 && labels[0]->are_names)))
         description = label; // a time as QGIS takes it, in `to_datetime(@band_description)`
     else if (isSpoken && !isOneOfMany)
     {

@@ -284,8 +284,8 @@ const char *ShardedZarrRasterBand::ColorOfNames()
         for (size_t i = 0; i < position.size() && colour == nullptr; i++)
         {
             const int d = View().Slices(source).dims[i];
-            if (!labels.values[i].empty())
-                colour = zs_colour_of_name(labels.values[i][position[i]].c_str());
+            if (labels[i]->values != nullptr)
+                colour = zs_colour_of_name(labels[i]->values[position[i]]);
             if (colour == nullptr)
                 colour = zs_colour_of_name(zs_channel_colour(View().store->hierarchy, array.node, d,
                                                              View().Slices(source).first[d] + position[i]));

@@ -100,16 +100,16 @@ CPLStringList ShardedZarrDataset::NetcdfItems()
     if (m_view.sources.size() != 1 || m_view.Slices(0).dim_count != 1 || !Georef().has_transform)
         return items;
     const ZSArray &array = m_view.Array(0);
-    const ZSLabels &labels = m_view.Labels(0);
-    if (labels.numbers.empty())
+    const auto &labels = *m_view.Labels(0)[0];
+    if (labels.numbers == nullptr || labels.is_count)
         return items;
     const std::string name = zsDimensionName(array.node, m_view.Slices(0).dims[0]), key = "NETCDF_DIM_" + name;
     std::string values;
-    for (const auto &number : labels.numbers)
-        values += (values.empty() ? "" : ",") + number;
+    for (char **number = labels.numbers; *number != nullptr; number++)
+        values += (values.empty() ? "" : ",") + std::string(*number);
     zsSetItem(items, "NETCDF_DIM_EXTRA", ("{" + name + "}").c_str());
-    const std::string count = std::to_string(labels.numbers.size());
-    const std::string type = std::to_string(zsNetcdfType(labels.numbersType));
+    const std::string count = std::to_string(m_view.Slices(0).count);
+    const std::string type = std::to_string(zsNetcdfType(labels.numbers_type));
     zsSetItem(items, (key + "_DEF").c_str(), ("{" + count + "," + type + "}").c_str());
     zsSetItem(items, (key + "_VALUES").c_str(), ("{" + values + "}").c_str());
     return items;

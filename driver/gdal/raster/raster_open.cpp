@@ -32,13 +32,7 @@ struct Request
 std::string zsDimensionName(const struct zs_node *node, int dim)
 {
     const char *name = zs_dimension_name(node, dim);
-    bool isOnly = name != nullptr && name[0] != '\0';
-    for (int d = 0; d < node->array->ndim && isOnly; d++)
-    {
-        const char *other = d != dim ? zs_dimension_name(node, d) : nullptr;
-        isOnly = other == nullptr || strcmp(other, name) != 0;
-    }
-    return isOnly ? name : "dim" + std::to_string(dim);
+    return name != nullptr && name[0] != '\0' ? name : "dim" + std::to_string(dim);
 }
 
 /* Which of the dimensions but X and Y, counted from the slowest, has that name. */
@@ -67,18 +61,7 @@ static bool findDimension(const struct zs_node *node, const struct zs_axes &axes
     return false;
 }
 
-/* "0..24", "2026-05-01..last" */
-static enum zs_status chooseRange(const ZSStore &store, const struct zs_node *node, int dim, const std::string &text,
-                                  size_t dots, struct zs_selection &selection, struct zs_error *err)
-{
-    const std::string from = text.substr(0, dots), to = text.substr(dots + 2);
-    const std::string last = std::to_string(node->array->shape[dim] - 1);
-    const std::string begin = from == "last" ? last : zsUnescapedWord(from),
-                      end = to == "first" ? "0" : zsUnescapedWord(to);
-    return zs_select_range(store.hierarchy, node, dim, from == "first" ? nullptr : begin.c_str(),
-                           to == "last" ? nullptr : end.c_str(), &selection, err);
-}
-
+/* "850", "first", "0..24", "2026-05-01..last" */
 static enum zs_status chooseOne(const ZSStore &store, const struct zs_node *node, int dim, const std::string &text,
                                 struct zs_selection &selection, struct zs_error *err)
 {
@@ -91,20 +74,12 @@ static enum zs_status chooseOne(const ZSStore &store, const struct zs_node *node
         selection = {ZS_SELECT_ONE, text == "first" ? 0 : size - 1, 1};
         return ZS_OK;
     }
-    if (dots == std::string::npos)
-        return zs_select_value(store.hierarchy, node, dim, zsUnescapedWord(text).c_str(), &selection, err);
-    return chooseRange(store, node, dim, text, dots, selection, err);
-}
-
-std::string zsSelectionText(const std::vector<struct zs_selection> &selections)
-{
-    std::string text;
-    for (const auto &c : selections)
-    {
-        text += c.kind == ZS_SELECT_ALL ? ":*" : ":" + std::to_string(c.first);
-        text += c.kind == ZS_SELECT_RANGE ? ".." + std::to_string(c.first + c.count - 1) : "";
-    }
-    return text;
+    const bool isRange = dots != std::string::npos;
+    const std::string from = text.substr(0, dots), to = isRange ? text.substr(dots + 2) : "last";
+    const std::string begin = from == "last" ? std::to_string(size - 1) : zsUnescapedWord(from),
+                      end = to == "first" ? "0" : zsUnescapedWord(to);
+    return zs_select(store.hierarchy, node, dim, from == "first" ? nullptr : begin.c_str(),
+                     to == "last" ? nullptr : end.c_str(), isRange, &selection, err);
 }
 
 /* Finds the selections that a connection makes of each array, in the dimensions other than X and Y that it has, in
@@ -291,16 +266,17 @@ static std::vector<std::string> labelsOf(const ZSStore &store, const struct zs_n
     }
     const ZSOwned<struct zs_labels> cleared(&labels, zs_labels_clear);
     std::vector<std::string> texts;
-    for (size_t i = 0; labels.values != nullptr && i < labels.count; i++)
-        texts.push_back(std::string(labels.values[i]) + (labels.unit != nullptr ? std::string(" ") + labels.unit : ""));
+    for (char **value = labels.values; value != nullptr && *value != nullptr; value++)
+        texts.push_back(*value + (labels.unit != nullptr ? std::string(" ") + labels.unit : ""));
     return texts;
 }
 
 /* Lists subdatasets named by their indices: each slice of an array of more than two dimensions (MULTIBAND=NO), or each
  * element of its slowest dimension alone, where it has more slices than a dataset has bands. */
 static std::unique_ptr<GDALDataset> listSlices(const Request &request, const struct zs_node *node,
-                                               const struct zs_slices &slices, bool isEach)
+                                               const struct zs_slices &slices, bool isEach, int shown)
 {
+    const std::string face = shown >= 0 ? ":face=" + std::to_string(shown) : "";
     struct zs_slices listed = slices, rest = slices;
     std::vector<std::string> labels;
     if (!isEach)
@@ -322,12 +298,13 @@ static std::unique_ptr<GDALDataset> listSlices(const Request &request, const str
         zs_slice_position(&listed, n, position.data());
         for (const uint64_t index : position)
             slice += ":" + std::to_string(index);
+        slice += face;
         const auto label = n < labels.size() && !labels[n].empty()
                                ? ", " + zsDimensionName(node, slices.dims[0]) + " " + labels[n]
                                : std::string();
         container->Add(name + slice, node->path + slice + label + " - " + description);
     }
-    container->Show(listed.count, name + (isEach ? ":i:j" : ":i"));
+    container->Show(listed.count, name + (isEach ? ":i:j" : ":i") + face);
     return container;
 }
 
@@ -445,7 +422,7 @@ static std::unique_ptr<GDALDataset> openNode(const Request &request, const struc
                                         source.selections.data(), source.selections.size(), &slices, err) == ZS_OK;
     const bool isEach = !request.options.multiband && node->array->ndim > 2;
     if (isFound && source.selections.empty() && (isEach || slices.count > ZS_MOST_BANDS))
-        return listSlices(request, node, slices, isEach);
+        return listSlices(request, node, slices, isEach, source.shown);
     return openSources(request, sources, nullptr, err);
 }
 

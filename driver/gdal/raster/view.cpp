@@ -113,7 +113,13 @@ std::string ZSView::Name() const
 {
     std::string name = IsGroup() ? group->path : Array(0).node->path;
     for (const auto &source : sources)
-        name += zsSelectionText(source.selections);
+    {
+        for (const auto &c : source.selections)
+        {
+            name += c.kind == ZS_SELECT_ALL ? ":*" : ":" + std::to_string(c.first);
+            name += c.kind == ZS_SELECT_RANGE ? ".." + std::to_string(c.first + c.count - 1) : "";
+        }
+    }
     if (sources[0].shown >= 0)
         name += ":face=" + std::to_string(sources[0].shown);
     return name;
@@ -223,49 +229,22 @@ static bool haveSameDimensions(const ZSArray &a, const struct zs_slices &s, cons
     return same;
 }
 
-bool zsIsTime(const std::string &label)
-{
-    int year, month, day;
-    return sscanf(label.c_str(), "%d-%2d-%2d", &year, &month, &day) == 3;
-}
-
-/* Whether a dimension is called as it is where bands are only counted, and its labels are their numbers. */
-static bool countsBands(const struct zs_node *node, int dim, uint64_t first, const std::vector<std::string> &labels)
-{
-    bool counts = zsDimensionName(node, dim) == "band";
-    for (size_t i = 0; i < labels.size() && counts; i++)
-        counts = labels[i] == std::to_string(first + i + 1);
-    return counts;
-}
-
 static std::shared_ptr<const ZSLabels> readLabels(const ZSStore &store, const ZSArray &array,
                                                   const struct zs_slices &slices)
 {
     auto made = std::make_shared<ZSLabels>();
-    const auto dims = static_cast<size_t>(slices.dim_count);
-    made->values.resize(dims);
-    made->units.resize(dims);
-    for (size_t i = 0; i < dims; i++)
+    for (int i = 0; i < slices.dim_count; i++)
     {
-        struct zs_labels labels = {};
-        const ZSOwned<struct zs_labels> cleared(&labels, zs_labels_clear);
+        const std::shared_ptr<struct zs_labels> labels(new zs_labels{}, [](struct zs_labels *l) {
+            zs_labels_clear(l);
+            delete l;
+        });
         struct zs_error err;
         const int d = slices.dims[i];
-        if (zs_labels_read(store.hierarchy, array.node, d, slices.first[d], slices.sizes[i], &labels, &err) != ZS_OK)
+        if (zs_labels_read(store.hierarchy, array.node, d, slices.first[d], slices.sizes[i], labels.get(), &err) !=
+            ZS_OK)
             zsReport(err);
-        else if (labels.values != nullptr)
-            made->values[i].assign(labels.values, labels.values + labels.count);
-        if (labels.unit != nullptr)
-            made->units[i] = labels.unit;
-        made->speak = made->speak || (labels.values != nullptr && !labels.is_index);
-        made->areNames = dims == 1 && labels.are_names;
-        made->onlyCount = dims == 1 && countsBands(array.node, d, slices.first[d], made->values[i]);
-        if (dims == 1 && labels.numbers != nullptr && !made->onlyCount &&
-            zs_dimension_name(array.node, d) != nullptr)
-        {
-            made->numbers.assign(labels.numbers, labels.numbers + labels.count);
-            made->numbersType = labels.numbers_type;
-        }
+        made->push_back(labels);
     }
     return made;
 }

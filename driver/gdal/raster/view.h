@@ -28,21 +28,6 @@ using ZSBandSources = std::vector<ZSBandSource>;
 /* GDAL makes no dataset of more bands. */
 constexpr uint64_t ZS_MOST_BANDS = 65536;
 
-/* What the coordinates of an array's band dimensions say. */
-struct ZSLabels
-{
-    std::vector<std::vector<std::string>> values; /* per band dimension: a text per index, or none */
-    std::vector<std::string> units;
-    bool speak = false; /* whether some say more than an index does */
-    bool areNames = false; /* those of the only dimension are names of channels */
-    bool onlyCount = false; /* whether they only number the bands: they make no descriptions */
-    std::vector<std::string> numbers; /* coordinates of the only band dimension, as `units` counts: numbers or times */
-    enum zs_data_type numbersType = ZS_RAW; /* of these (geo/axes.h) */
-};
-
-/* Whether a label is an instant: 2026-05-01T06:00:00. */
-bool zsIsTime(const std::string &label);
-
 /* Arrays are numbered as in `sources`; a dataset of one array has number 0 alone. Bands count from 1. */
 class ZSView
 {
@@ -117,6 +102,11 @@ class ZSView
     /* The labels of the array's band dimensions, read when first asked for; arrays share them that have the same, and
      * clones. */
     const ZSLabels &Labels(size_t source) const;
+    /* Whether the bands of an array are only numbered: they have neither items of their position nor descriptions. */
+    bool AreCounted(size_t source) const
+    {
+        return Slices(source).dim_count == 1 && Labels(source)[0]->is_count;
+    }
 
     void ListArrays(std::vector<const struct zs_node *> &nodes, std::vector<struct zs_axes> &axes) const;
     /* Replaces an array by another of the same size. */
@@ -167,6 +157,3 @@ bool zsCheckHealpixPlane(GDALDataset &source, int order, struct zs_healpix &heal
 
 /* Name of dimension `dim` of an array in names of datasets and in metadata. */
 std::string zsDimensionName(const struct zs_node *node, int dim);
-
-/* A selection as text, the key under which a side-car file keeps its metadata: ":3", ":*:0..24". */
-std::string zsSelectionText(const std::vector<struct zs_selection> &selections);
