@@ -279,21 +279,6 @@ bool zs_conflict_again(int *tries)
     return true;
 }
 
-enum zs_status zs_store_replace(struct zs_store *store, const char *key, zs_replace_fn replace, void *ctx,
-                                struct zs_error *err)
-{
-    struct zs_lock *lock;
-    enum zs_status status;
-    int tries = 0;
-    ZS_TRY(zs_store_lock(store, key, &lock, err));
-    do {
-        zs_store_forget(store, key);
-        status = replace(ctx, err);
-    } while (status == ZS_CONFLICT && zs_conflict_again(&tries));
-    zs_store_unlock(store, lock);
-    return status;
-}
-
 /* ---- What a failed commit means ---- */
 
 /* Whether an object has the size of the writer, and so many of its bytes at `offset`. */
