@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fork.h"
+#include "base/parallel.h"
 #include "store/http.h"
 #include "store/vsi.h"
 
