@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/parallel.h"
-#include "store/http.h"
 #include "store/vsi.h"
 
 /* Versions of a file in memory are compared by this many of their first and last bytes, where indexes are. */

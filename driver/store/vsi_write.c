@@ -17,7 +17,6 @@
 #include "base/descriptors.h"
 #include "base/limits.h"
 #include "base/parallel.h"
-#include "store/http.h"
 #include "store/staging.h"
 #include "store/vsi.h"
 
