@@ -11,7 +11,6 @@ import pytest
 from osgeo import gdal
 
 from support import FIXTURES, error_of, fixture_path, open_ours, run_peer, subdatasets
-from test_validate import assert_clean, validate
 from webserver import RangeServer
 
 ROOT = os.path.join(FIXTURES, "icechunk")
@@ -324,17 +323,3 @@ def test_a_repository_is_read_from_a_bucket(written, s3):
                 s3.objects["bucket/" + os.path.relpath(name, written.root)] = file.read()
     same_as_commit("/vsis3/bucket/repo.icechunk", written, 3)
     same_as_commit("/vsis3/bucket/repo.icechunk?as_of=" + after(written.commits[0]), written, 0)
-
-
-# ------------------------------------------------------------------------------------------------------------ validation
-
-def test_repositories_are_validated_and_damage_is_named(written, tmp_path):
-    for query, arrays in [("", 7), ("?tag=first", 8)]:
-        assert assert_clean(written.repo(query))[4] == arrays
-    copy = str(tmp_path / "r")
-    shutil.copytree(written.repo(), copy)
-    for name in sorted(glob.glob(copy + "/chunks/*"))[:1]:
-        os.remove(name)
-        answer = validate(copy, str(tmp_path / "r?tag=first"))
-        assert answer.status == 1 and all("chunks/%s: the repository refers" % os.path.basename(name) in rest for _, _, rest in answer.findings)
-    assert validate(fixture_path("icechunk", "repo_offline")).status == 2

@@ -306,34 +306,3 @@ TEST(test_remote_paths_are_known_by_prefix_and_archive_location)
         if (!CHECK(!zs_path_is_remote(local[i])))
             fprintf(stderr, "%s\n", local[i]);
 }
-
-struct overtaken {
-    struct zs_store *store;
-    int conflicts, calls;
-};
-
-static enum zs_status replace(void *ctx, struct zs_error *err)
-{
-    struct overtaken *o = ctx;
-    char *etag = NULL;
-    struct zs_buffer present = {0};
-    const enum zs_status status = zs_store_get_tagged(o->store, "a", 100, &present, &etag, err);
-    CHECK(o->calls > 0 || (status == ZS_NOT_FOUND && etag != NULL && etag[0] == '\0'));
-    CHECK(o->calls == 0 || (status == ZS_OK && present.size == (size_t)o->calls));
-    zs_buffer_free(&present);
-    free(etag);
-    o->calls++;
-    put_object(o->store, "a", "abcd", (size_t)o->calls); /* as another writer would */
-    return o->calls <= o->conflicts ? zs_fail(err, ZS_CONFLICT, "too late") : ZS_OK;
-}
-
-TEST(test_object_is_replaced_over_one_put_meanwhile)
-{
-    struct overtaken o = {.conflicts = 3};
-    struct zs_error err = {""};
-    CHECK(zs_store_open_memory(&o.store, &err) == ZS_OK);
-    CHECK(zs_store_replace(o.store, "a", replace, &o, &err) == ZS_OK);
-    CHECK(o.calls == 4);
-    expect_bytes(o.store, "a", "abcd");
-    zs_store_free(o.store);
-}

@@ -216,68 +216,63 @@ static enum zs_status publish_shard(struct zs_array *array, struct zs_open_shard
 
 /* ---- Chunks that are objects of their own ---- */
 
-/* A chunk that is to be stored. */
-struct chunk_object {
-    struct zs_array *array;
-    uint64_t chunk;
-    const char *key;
-    const struct zs_dirty *dirty; /* NULL: it was written whole, and encoded */
-    const void *data;             /* encoded; NULL: it is empty */
-    size_t n;
-    bool was_tried;
-};
-
 /* Stores a chunk that was written in part over the stored one. */
-static enum zs_status put_over(const struct chunk_object *object, struct zs_scratch *scratch, struct zs_error *err)
+static enum zs_status put_over(struct zs_array *array, const char *key, const struct zs_dirty *dirty,
+                               struct zs_scratch *scratch, struct zs_error *err)
 {
-    struct zs_array *array = object->array;
     const bool expects = zs_store_has_conditions(array->store);
     struct zs_buffer *stored = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
     const void *encoded = NULL;
     char *etag = NULL;
     size_t n = 0;
+    zs_store_forget(array->store, key);
     enum zs_status status =
-        zs_store_get_tagged(array->store, object->key, zs_level_bound(array->innermost), stored, &etag, err);
+        zs_store_get_tagged(array->store, key, zs_level_bound(array->innermost), stored, &etag, err);
     const bool is_empty = status == ZS_NOT_FOUND;
     if (status == ZS_OK || is_empty)
-        status = merge(array, object->dirty, is_empty ? NULL : stored, expects && !is_empty, scratch, &encoded, &n,
+        status = merge(array, dirty, is_empty ? NULL : stored, expects && !is_empty, scratch, &encoded, &n,
                        err); /* a removal cannot be conditional */
     if (status == ZS_OK && encoded != NULL)
-        status = zs_store_put_over(array->store, object->key, expects ? etag : NULL, encoded, n, err);
+        status = zs_store_put_over(array->store, key, expects ? etag : NULL, encoded, n, err);
     else if (status == ZS_OK && !is_empty) /* an absent chunk stays absent: another writer may be storing it */
-        status = zs_store_remove(array->store, object->key, err);
+        status = zs_store_remove(array->store, key, err);
     free(etag);
-    return status == ZS_OK || status == ZS_CONFLICT ? status : zs_fail_in_chunk(array, object->chunk, status, err);
+    return status == ZS_OK || status == ZS_CONFLICT ? status : zs_fail_in_chunk(array, dirty->chunk, status, err);
 }
 
-/* Tries once to store a chunk, with the lock held where others may write it. */
-static enum zs_status put_object(void *ctx, struct zs_error *err)
+/* Like put_over(), again when another writer was faster. */
+static enum zs_status put_dirty_chunk(struct zs_array *array, const char *key, const struct zs_dirty *dirty,
+                                      struct zs_error *err)
 {
-    struct chunk_object *object = ctx;
-    struct zs_array *array = object->array;
-    if (object->was_tried)
-        ZS_TRY(check_after_conflict(array, err));
-    object->was_tried = true;
-    if (object->dirty == NULL)
-        return object->data != NULL ? zs_store_put(array->store, object->key, object->data, object->n, err)
-                                    : zs_store_remove(array->store, object->key, err);
     struct zs_scratch *scratch = zs_scratch_acquire();
+    int tries = 0;
     ZS_TRY_MEMORY(scratch, err);
-    const enum zs_status status = put_over(object, scratch, err);
+    enum zs_status status = put_over(array, key, dirty, scratch, err);
+    while (status == ZS_CONFLICT && zs_conflict_again(&tries)) {
+        status = check_after_conflict(array, err);
+        if (status == ZS_OK)
+            status = put_over(array, key, dirty, scratch, err);
+    }
     zs_scratch_release(scratch);
     return status;
 }
 
-/* Stores a chunk that is an object of its own, or removes it when it is empty; arguments as in struct chunk_object. */
+/* Stores a chunk that is an object of its own, with the lock held where others may write it: one that is dirty, or
+ * (NULL) was written whole and encoded. Removes it when it is empty (data NULL). */
 static enum zs_status publish_chunk(struct zs_array *array, uint64_t chunk, const struct zs_dirty *dirty,
                                     const void *data, size_t n, struct zs_error *err)
 {
+    struct zs_lock *lock = NULL;
     char *key;
     ZS_TRY(zs_shard_key(array, chunk, &key, err));
-    struct chunk_object object = {array, chunk, key, dirty, data, n, false};
-    const enum zs_status status = zs_array_is_unpublished(array)
-                                      ? put_object(&object, err)
-                                      : zs_store_replace(array->store, key, put_object, &object, err);
+    enum zs_status status =
+        zs_array_is_unpublished(array) ? ZS_OK : zs_store_lock(array->store, key, &lock, err);
+    if (status == ZS_OK && dirty != NULL)
+        status = put_dirty_chunk(array, key, dirty, err);
+    else if (status == ZS_OK)
+        status = data != NULL ? zs_store_put(array->store, key, data, n, err)
+                              : zs_store_remove(array->store, key, err);
+    zs_store_unlock(array->store, lock);
     free(key);
     zs_shard_forget(array, chunk);
     return status;

@@ -1,15 +1,14 @@
 /* All caches have one lock: it is held for the moment of a look-up alone, never while a value is made or destroyed. */
 #include "base/cache.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "base/fork.h"
 #include "base/limits.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/parallel.h"
 
 /* A budget, and the values that count in it and are not pinned, by their last use. */
 struct budget {

@@ -1,13 +1,11 @@
 #define _GNU_SOURCE /* sched_getaffinity: containers give a process fewer processors than the machine has */
 #include "base/parallel.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "base/fork.h"
 #include "base/limits.h"
 
 struct job {
@@ -149,13 +147,41 @@ static void pool_grow(int wanted)
     }
 }
 
-void zs_pool_in_child(void)
+/* ---- Forks ---- */
+
+#define FREE PTHREAD_MUTEX_INITIALIZER
+
+pthread_mutex_t zs_locks[ZS_LOCK_COUNT] = {FREE, FREE, FREE, FREE};
+
+static void before_fork(void)
+{
+    for (int i = 0; i < ZS_LOCK_COUNT; i++)
+        (void)pthread_mutex_lock(&zs_locks[i]);
+}
+
+static void in_parent(void)
+{
+    for (int i = ZS_LOCK_COUNT - 1; i >= 0; i--)
+        (void)pthread_mutex_unlock(&zs_locks[i]);
+}
+
+/* Forgets the threads, which the child does not have. */
+static void in_child(void)
 {
     pthread_cond_init(&pool.work, NULL);
     pool.jobs = NULL;
     pool.threads = 0;
     pool.idle = 0;
+    zs_caches_in_child();
+    in_parent();
 }
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+    (void)pthread_atfork(before_fork, in_parent, in_child);
+}
+
+/* ---- Loops, and work beside the caller's ---- */
 
 enum zs_status zs_parallel_for(int threads, size_t n, zs_parallel_fn fn, void *ctx, struct zs_error *err)
 {

@@ -1,6 +1,8 @@
-/* base/parallel.h: one pool of threads for the process, and a loop that shares its items among them. */
+/* base/parallel.h: one pool of threads for the process, a loop that shares its items among them, and the locks that the
+ * process has once. */
 #pragma once
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -33,3 +35,18 @@ struct zs_thread_context {
     void (*release)(void *context);
 };
 void zs_parallel_set_thread_context(const struct zs_thread_context *hooks);
+
+/* The locks that a process has once. A fork takes all of them first, so that the child, in which only the forking
+ * thread goes on, finds them free and what they protect whole. A thread that holds one may take those behind it, none
+ * before it (deadlock). */
+enum zs_process_lock {
+    ZS_LOCK_IN_MEMORY, /* writing in /vsimem/ */
+    ZS_LOCK_STORES,    /* the list of stores that datasets are opened on */
+    ZS_LOCK_CACHES,    /* the caches, and the budget of memory */
+    ZS_LOCK_POOL,      /* the pool of threads */
+    ZS_LOCK_COUNT
+};
+extern pthread_mutex_t zs_locks[ZS_LOCK_COUNT];
+
+/* Drops entries that other threads were loading, in a forked child (cache.c). With ZS_LOCK_CACHES held. */
+void zs_caches_in_child(void);

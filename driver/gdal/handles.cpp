@@ -10,7 +10,7 @@
 extern "C"
 {
 #include "base/cache.h"
-#include "base/fork.h"
+#include "base/parallel.h"
 #include "base/utf8.h"
 }
 

@@ -33,19 +33,15 @@ static enum zs_status append_chunks(struct zs_shard_writer *writer, struct zs_si
                                     struct zs_error *err)
 {
     const struct zs_changed_shard root = zs_shard_root(writer);
-    uint64_t *numbers = zs_calloc((size_t)index->count, sizeof *numbers);
-    enum zs_status status = numbers != NULL ? zs_chunk_order_list(root.level, writer->order, numbers, err)
-                                            : zs_fail_memory(err);
-    for (uint64_t i = 0; i < index->count && status == ZS_OK; i++) {
-        if (zs_shard_put_count(writer, numbers[i] * root.each, root.each) == 0)
+    for (uint64_t i = 0; i < index->count; i++) {
+        if (zs_shard_put_count(writer, i * root.each, root.each) == 0)
             continue;
         const uint64_t at = sink->size;
         bool is_empty = false;
-        status = zs_build_chunk(writer, &root, numbers[i], &is_empty, sink, err);
-        zs_shard_index_set(index, numbers[i], is_empty, at, sink->size - at);
+        ZS_TRY(zs_build_chunk(writer, &root, i, &is_empty, sink, err));
+        zs_shard_index_set(index, i, is_empty, at, sink->size - at);
     }
-    free(numbers);
-    return status;
+    return ZS_OK;
 }
 
 /* Steps 2 and 3. First removes what a killed writer appended. */

@@ -2,7 +2,7 @@
  * (GDAL_HTTP_MAX_RETRY ...). VSI's files ask for the size first (HEAD), and cannot ask for the last n bytes. A GET with
  * `Range: bytes=-n` brings both in one round trip, since Content-Range has the size (RFC 9110, 14.4). The only file
  * that includes cpl_http.h. */
-#include "store/http.h"
+#include "store/vsi.h"
 
 #include <cpl_conv.h>
 #include <cpl_http.h>
@@ -22,7 +22,6 @@
 #include "base/checked.h"
 #include "base/limits.h"
 #include "base/map.h"
-#include "store/vsi.h"
 
 /* The most bytes of one answer: GDAL's client counts them in an int, and its buffer grows by a quarter beyond. */
 #define MAX_ANSWER_BYTES ((size_t)1 << 30)

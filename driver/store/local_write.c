@@ -1,14 +1,12 @@
 /* Writing to a local store: objects under a temporary name, renamed when they are whole; objects changed in place;
  * locks for both. */
-#define _GNU_SOURCE /* sync_file_range(), O_DIRECTORY, st_mtim, CLOCK_REALTIME_COARSE */
-#include <dirent.h>
+#define _GNU_SOURCE /* sync_file_range(), O_DIRECTORY */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/descriptors.h"
@@ -20,9 +18,6 @@
 
 /* Asks the disk to begin writing after this many bytes, so that little is left when a shard is finished. */
 #define WRITE_BEHIND_BYTES ((uint64_t)8 << 20)
-
-/* Times of files advance by ticks of the kernel, of ten milliseconds at most. */
-#define TICK_NANOSECONDS 10000000
 
 struct local_writer {
     struct zs_writer base;
@@ -229,29 +224,24 @@ static enum zs_status local_commit(struct zs_writer *writer, struct zs_error *er
 
 /* ---- Flushing a new store, whose objects are all flushed at once, so that they do not wait one by one ---- */
 
-/* Lists the files below a directory, and the directories with it, but no links. */
-static enum zs_status list_below(const char *path, struct zs_names *files, struct zs_names *directories,
-                                 struct zs_error *err)
+/* Lists the files below a prefix, and the directories with it. */
+static enum zs_status list_below(struct zs_store *store, const char *prefix, struct zs_names *files,
+                                 struct zs_names *directories, struct zs_error *err)
 {
-    ZS_TRY(zs_names_add(directories, zs_strdup(path), err));
-    enum zs_status status = ZS_OK;
-    DIR *dir = opendir(path);
-    if (dir == NULL)
-        return zs_fail(err, ZS_IO, "%s: cannot be listed: %s", path, strerror(errno));
-    for (const struct dirent *entry; status == ZS_OK && (entry = readdir(dir)) != NULL;) {
-        struct stat st;
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-            fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-            continue;
-        char *below = zs_format("%s/%s", path, entry->d_name);
-        if (below != NULL && S_ISDIR(st.st_mode))
-            status = list_below(below, files, directories, err);
-        if (below == NULL || S_ISREG(st.st_mode))
-            status = zs_names_add(files, below, err);
+    char **names = NULL;
+    ZS_TRY(zs_names_add(directories, zs_vsi_path(store, prefix), err));
+    enum zs_status status = store->ops->list(store, prefix, &names, err);
+    for (char **name = names; name != NULL && *name != NULL && status == ZS_OK; name++) {
+        const size_t n = zs_prefix_length(*name);
+        char *below =
+            zs_format("%s%s%.*s", prefix, prefix[0] != '\0' ? "/" : "", (int)(n > 0 ? n : strlen(*name)), *name);
+        if (below != NULL && n > 0)
+            status = list_below(store, below, files, directories, err);
         else
-            free(below);
+            status = below != NULL ? zs_names_add(files, zs_vsi_path(store, below), err) : zs_fail_memory(err);
+        free(below);
     }
-    (void)closedir(dir);
+    zs_names_free(names);
     return status;
 }
 
@@ -277,7 +267,7 @@ static enum zs_status local_sync(struct zs_store *store, struct zs_error *err)
     struct zs_names files = {0}, directories = {0};
     if (store->sync != ZS_SYNC_LATER)
         return ZS_OK;
-    enum zs_status status = list_below(store->root, &files, &directories, err);
+    enum zs_status status = list_below(store, "", &files, &directories, err);
     if (status == ZS_OK)
         status = zs_parallel_for(ZS_MOST_SYNCS, files.count, sync_file, files.list, err);
     if (status == ZS_OK)
@@ -294,22 +284,6 @@ struct local_file {
     int fd;
     char *path;
 };
-
-static int64_t nanoseconds(const struct timespec *t)
-{
-    return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
-}
-
-/* Waits until the next change falls into a later tick than the last one: two contents of one size must not have one
- * version. */
-static void wait_for_tick(const struct stat *st)
-{
-    const struct timespec pause = {.tv_nsec = TICK_NANOSECONDS / 20};
-    struct timespec now;
-    while (clock_gettime(CLOCK_REALTIME_COARSE, &now) == 0 && nanoseconds(&now) <= nanoseconds(&st->st_mtim) &&
-           nanoseconds(&st->st_mtim) - nanoseconds(&now) < TICK_NANOSECONDS)
-        (void)nanosleep(&pause, NULL);
-}
 
 static void local_file_free(struct local_file *file)
 {
@@ -331,7 +305,6 @@ static enum zs_status open_file(struct local_file *file, struct zs_error *err)
         return zs_fail(err, ZS_UNSUPPORTED, "%s: cannot be changed where it is", file->path);
     file->base.size = (uint64_t)st.st_size;
     file->base.version = zs_local_version(&st);
-    wait_for_tick(&st);
     return ZS_OK;
 }
 

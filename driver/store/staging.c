@@ -46,20 +46,17 @@ void zs_random_digits(char *digits, size_t n)
     digits[n] = '\0';
 }
 
-/* Whether a text begins with just n digits. */
-static bool is_random(const char *text, size_t n)
+/* Whether a text is n digits and the ending of what is written. */
+static bool is_ending(const char *text, size_t n)
 {
-    return strspn(text, hex) == n;
+    return strspn(text, hex) == n && strcmp(text + n, TEMPORARY) == 0;
 }
 
 /* ---- Files ---- */
 
 static bool is_unfinished(const char *name)
 {
-    if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
-        return false;
-    name += strlen(PREFIX);
-    return is_random(name, FILE_DIGITS) && strcmp(name + FILE_DIGITS, TEMPORARY) == 0;
+    return strncmp(name, PREFIX, strlen(PREFIX)) == 0 && is_ending(name + strlen(PREFIX), FILE_DIGITS);
 }
 
 bool zs_is_temporary_name(const char *name)
@@ -167,10 +164,8 @@ static char *name_beside(const char *root, const char *ending)
 static bool is_leftover(const char *entry, const char *name)
 {
     const size_t n = strlen(name);
-    if (entry[0] != '.' || strncmp(entry + 1, name, n) != 0 || entry[n + 1] != '.')
-        return false;
-    const char *digits = entry + n + 2;
-    return is_random(digits, DIRECTORY_DIGITS) && strcmp(digits + DIRECTORY_DIGITS, TEMPORARY) == 0;
+    return entry[0] == '.' && strncmp(entry + 1, name, n) == 0 && entry[n + 1] == '.' &&
+           is_ending(entry + n + 2, DIRECTORY_DIGITS);
 }
 
 bool zs_staging_is_path(const char *path)
@@ -178,7 +173,7 @@ bool zs_staging_is_path(const char *path)
     const char *entry = path + directory_length(path);
     const size_t n = strlen(entry), end = DIRECTORY_DIGITS + strlen(TEMPORARY);
     return entry[0] == '.' && n > end + 2 && entry[n - end - 1] == '.' &&
-           is_random(entry + n - end, DIRECTORY_DIGITS) && strcmp(entry + n - strlen(TEMPORARY), TEMPORARY) == 0;
+           is_ending(entry + n - end, DIRECTORY_DIGITS);
 }
 
 /* Follows `root` to the path that a rename must replace. NULL without memory, and for a link that leads nowhere

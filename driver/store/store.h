@@ -196,12 +196,6 @@ struct zs_lock;
 enum zs_status zs_store_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err);
 void zs_store_unlock(struct zs_store *store, struct zs_lock *lock); /* NULL is allowed */
 
-/* Replaces an object: calls `replace` with its lock held and nothing remembered of it, and again when another writer
- * published first (ZS_CONFLICT). */
-typedef enum zs_status (*zs_replace_fn)(void *ctx, struct zs_error *err);
-enum zs_status zs_store_replace(struct zs_store *store, const char *key, zs_replace_fn replace, void *ctx,
-                                struct zs_error *err);
-
 /* ---- What a filling provides ---- */
 
 /* Bytes that are read with the opening of an object, in one request where the transport can. */

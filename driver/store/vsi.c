@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fork.h"
-#include "store/http.h"
+#include "base/parallel.h"
 #include "store/vsi.h"
 
 /* Versions of a file in memory are compared by this many of their first and last bytes, where indexes are. */

@@ -17,7 +17,6 @@
 #include "base/descriptors.h"
 #include "base/limits.h"
 #include "base/parallel.h"
-#include "store/http.h"
 #include "store/staging.h"
 #include "store/vsi.h"
 
@@ -97,30 +96,30 @@ enum zs_status zs_vsi_create(struct zs_store *store, const char *key, struct zs_
     return ZS_OK;
 }
 
-enum zs_status zs_vsi_write(struct zs_writer *writer, uint64_t offset, const void *data, size_t n, struct zs_error *err)
+/* Writes bytes of the temporary file from `from`, or reads them into `to`. */
+static enum zs_status move_bytes(struct vsi_writer *w, uint64_t offset, const void *from, void *to, size_t n,
+                                 struct zs_error *err)
 {
-    struct vsi_writer *w = (struct vsi_writer *)writer;
     struct zs_vsi_quiet q;
-    zs_vsi_quiet_begin(&q, writer->store);
+    zs_vsi_quiet_begin(&q, w->base.store);
     enum zs_status status = ZS_OK;
-    if (VSIFSeekL(w->file, offset, SEEK_SET) != 0 || VSIFWriteL(data, 1, n, w->file) != n)
-        status = zs_fail(err, ZS_IO, "%s: writing %zu bytes at offset %llu failed: %s", w->name, n,
+    if (VSIFSeekL(w->file, offset, SEEK_SET) != 0 ||
+        (from != NULL ? VSIFWriteL(from, 1, n, w->file) : VSIFReadL(to, 1, n, w->file)) != n)
+        status = zs_fail(err, ZS_IO, "%s: %s %zu bytes at offset %llu failed: %s",
+                         from != NULL ? w->name : w->temp_path, from != NULL ? "writing" : "reading back", n,
                          (unsigned long long)offset, zs_vsi_reason());
     zs_vsi_quiet_end(&q);
     return status;
 }
 
+enum zs_status zs_vsi_write(struct zs_writer *writer, uint64_t offset, const void *data, size_t n, struct zs_error *err)
+{
+    return move_bytes((struct vsi_writer *)writer, offset, data, NULL, n, err);
+}
+
 enum zs_status zs_vsi_read_back(struct zs_writer *writer, uint64_t offset, size_t n, void *data, struct zs_error *err)
 {
-    struct vsi_writer *w = (struct vsi_writer *)writer;
-    struct zs_vsi_quiet q;
-    zs_vsi_quiet_begin(&q, writer->store);
-    enum zs_status status = ZS_OK;
-    if (VSIFSeekL(w->file, offset, SEEK_SET) != 0 || VSIFReadL(data, 1, n, w->file) != n)
-        status = zs_fail(err, ZS_IO, "%s: reading back %zu bytes at offset %llu failed: %s", w->temp_path, n,
-                         (unsigned long long)offset, zs_vsi_reason());
-    zs_vsi_quiet_end(&q);
-    return status;
+    return move_bytes((struct vsi_writer *)writer, offset, NULL, data, n, err);
 }
 
 /* Copies all bytes that were written, or fails; only reads them when `out` is NULL. */
@@ -266,32 +265,15 @@ enum zs_status zs_writer_expect(struct zs_writer *writer, const char *etag, stru
 
 bool zs_conflict_again(int *tries)
 {
-    static const uint64_t most_ms[] = {20, 40, 80, 160, 320, 640, 1000};
-    const size_t count = sizeof most_ms / sizeof most_ms[0];
     uint64_t chance = 0;
     const int attempt = (*tries)++;
     if (attempt >= ZS_MOST_CONFLICTS)
         return false;
     (void)getrandom(&chance, sizeof chance, GRND_NONBLOCK);
-    const uint64_t us = chance % (1000 * most_ms[(size_t)attempt < count ? (size_t)attempt : count - 1]);
+    const uint64_t most_us = attempt < 6 ? (uint64_t)20000 << attempt : 1000000, us = chance % most_us;
     const struct timespec time = {.tv_sec = 0, .tv_nsec = (long)us * 1000};
     (void)nanosleep(&time, NULL);
     return true;
-}
-
-enum zs_status zs_store_replace(struct zs_store *store, const char *key, zs_replace_fn replace, void *ctx,
-                                struct zs_error *err)
-{
-    struct zs_lock *lock;
-    enum zs_status status;
-    int tries = 0;
-    ZS_TRY(zs_store_lock(store, key, &lock, err));
-    do {
-        zs_store_forget(store, key);
-        status = replace(ctx, err);
-    } while (status == ZS_CONFLICT && zs_conflict_again(&tries));
-    zs_store_unlock(store, lock);
-    return status;
 }
 
 /* ---- What a failed commit means ---- */

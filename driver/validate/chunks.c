@@ -9,9 +9,6 @@
 #include "shard/shard.h"
 #include "validate/validate_private.h"
 
-/* Objects asked for one by one where they cannot be listed: an hour at the pace of a near server. */
-#define MAX_PROBES ((uint64_t)1 << 24)
-
 /* ---- Indexes ---- */
 
 static int by_offset(const void *a, const void *b)
@@ -189,12 +186,6 @@ enum zs_status zs_check_objects(struct zs_checked_array *array, struct zs_error 
         zs_report_numbers(check, ZS_SEVERITY_UNCHECKED, array->node->path,
                           "its chunks are larger than the memory that may be used, in bytes", check->memory,
                           level->decoded_size);
-        return ZS_OK;
-    }
-    if (!array->is_listed && count > MAX_PROBES) {
-        zs_report_numbers(check, ZS_SEVERITY_UNCHECKED, array->node->path,
-                          "the store cannot be listed, and there are more objects than are asked for one by one",
-                          MAX_PROBES, count);
         return ZS_OK;
     }
     /* As many threads as have room for an encoded chunk, or shard that is encoded as a whole, and a decoded one each,

@@ -8,7 +8,6 @@
 #include "base/utf8.h"
 #include "validate/validate_private.h"
 #include "zarr/document.h"
-#include "icechunk/icechunk.h"
 
 /* ---- Reporting ---- */
 
@@ -129,47 +128,28 @@ static enum zs_status check_node(struct zs_check *check, const struct zs_node *n
     if (node->is_implicit)
         zs_report(check, ZS_SEVERITY_WARNING, node->path, "folder with nodes below it",
                   "a zarr.json that makes it a group", "none");
-    else if (!zs_hierarchy_is_draft(check->hierarchy))
+    else
         zs_check_document(check, node);
     if (node->type == ZS_NODE_ARRAY)
         return check_array(check, node, err);
     check->groups += !node->is_implicit;
-    if (zs_hierarchy_is_draft(check->hierarchy))
-        return ZS_OK;
     ZS_TRY(zs_check_consolidated(check, node, err));
     zs_check_levels(check, node);
     return check->is_listed ? zs_walk_group(check, node, err) : ZS_OK;
 }
 
-/* A commit of an Icechunk repository, whose nodes are those of its snapshot. Where there is no repository, `err` stays
- * as it is. */
-static enum zs_status open_repository(struct zs_check *check, const char *commit, struct zs_error *err)
-{
-    struct zs_error why;
-    const enum zs_status status = zs_icechunk_open(&check->store, commit, &why);
-    if (status != ZS_OK && status != ZS_NOT_FOUND)
-        *err = why;
-    return status == ZS_OK ? zs_hierarchy_open(check->store, true, &check->hierarchy, err) : status;
-}
-
-static enum zs_status check_all(struct zs_check *check, const char *commit, struct zs_error *err)
+static enum zs_status check_all(struct zs_check *check, struct zs_error *err)
 {
     enum zs_status status = zs_hierarchy_open(check->store, false, &check->hierarchy, err);
-    const bool has_root = status != ZS_NOT_FOUND;
-    if (!has_root)
-        status = open_repository(check, commit, err);
     if (status == ZS_NOT_FOUND && zs_document_is_v2(check->store))
         status = zs_fail(err, ZS_INVALID, "%s", zs_found_v2);
-    if (!has_root && status == ZS_CORRUPT) /* the error names a file of the repository */
-        return zs_report_failure(check, "", status, err);
+    if (status == ZS_OK && zs_hierarchy_is_draft(check->hierarchy))
+        status = zs_fail(err, ZS_UNSUPPORTED, "zarr_format: expected 3, found the 2022 draft");
     if (status == ZS_NOT_FOUND)
         status = ZS_INVALID; /* that there is no store is an error, and nothing that could not be checked */
     if (status == ZS_INVALID || status == ZS_UNSUPPORTED || status == ZS_CORRUPT) /* it is no Zarr v3, or damaged */
         return zs_report_failure(check, "zarr.json", status, err);
     ZS_TRY(status);
-    if (zs_hierarchy_is_draft(check->hierarchy))
-        zs_report(check, ZS_SEVERITY_WARNING, "zarr.json", "zarr_format", "3",
-                  "the 2022 draft, of which only arrays and their chunks are checked");
     ZS_TRY(zs_walk_store(check, err));
     for (size_t i = 0; i < check->node_count; i++)
         ZS_TRY(check_node(check, check->nodes[i], err));
@@ -193,13 +173,10 @@ int zs_validate(const char *path, const struct zs_validate_options *options)
 {
     struct zs_check c = {.name = path, .options = options, .memory = options->memory};
     struct zs_error err;
-    char *root = NULL, *commit = NULL;
     pthread_mutex_init(&c.lock, NULL);
-    enum zs_status status = zs_icechunk_split(path, &root, &commit, &err);
+    enum zs_status status = zs_store_open(path, &c.store, &err);
     if (status == ZS_OK)
-        status = zs_store_open(root, &c.store, &err);
-    if (status == ZS_OK)
-        status = check_all(&c, commit, &err);
+        status = check_all(&c, &err);
     if (status != ZS_OK)
         fprintf(stderr, "shardedzarr-validate: %s\n", err.message);
     if (!options->is_quiet)
@@ -209,7 +186,5 @@ int zs_validate(const char *path, const struct zs_validate_options *options)
     zs_hierarchy_free(c.hierarchy);
     zs_store_free(c.store);
     pthread_mutex_destroy(&c.lock);
-    free(root);
-    free(commit);
     return c.findings[ZS_SEVERITY_ERROR] > 0 ? 1 : status != ZS_OK || c.findings[ZS_SEVERITY_UNCHECKED] > 0 ? 2 : 0;
 }

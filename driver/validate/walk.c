@@ -165,16 +165,14 @@ static enum zs_status list_objects(struct zs_check *check, struct zs_checked_arr
 enum zs_status zs_checked_array_open(struct zs_check *check, const struct zs_node *node,
                                      struct zs_checked_array *array, struct zs_error *err)
 {
-    /* of the draft only nodes are listed */
-    const bool is_listed = check->is_listed && !zs_hierarchy_is_draft(check->hierarchy);
-    *array = (struct zs_checked_array){.check = check, .node = node, .is_listed = is_listed};
+    *array = (struct zs_checked_array){.check = check, .node = node, .is_listed = check->is_listed};
     const struct zs_array_options options = {.max_chunk_bytes = check->memory};
     const enum zs_status status = zs_array_open_node(check->hierarchy, node, &options, &array->array, err);
     if (status != ZS_OK)
         return zs_report_failure(check, node->key, status, err);
     const uint64_t *grid = array->array->grid.count[0];
     (void)zs_product_u64(grid, node->array->ndim, &array->grid_count); /* it fits: zs_grid_init() */
-    if (!is_listed || check->options->metadata_only)
+    if (!check->is_listed || check->options->metadata_only)
         return ZS_OK;
     const size_t n = strlen(node->path);
     return list_objects(check, array, node->path, n + (n > 0), 0, err);
