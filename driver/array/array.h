@@ -100,8 +100,8 @@ enum zs_status zs_texts_read(struct zs_hierarchy *h, const struct zs_node *node,
 /* The shape of an array of text. ZS_INVALID where it has none. */
 enum zs_status zs_strings_shape(const struct zs_node *node, int *ndim, uint64_t *shape, struct zs_error *err);
 
-/* Reads elements [first, first + count) of an array of one dimension. *values is a NULL-terminated list, freed with zs_names_free().
- * On failure nothing needs to be freed. ZS_UNSUPPORTED: more than ZS_STRINGS_MAX_BYTES. Else as above. */
+/* Reads elements [first, first + count) of an array of one dimension. *values is a NULL-terminated list, freed with
+ * zs_names_free(); nothing is to be freed on failure. ZS_UNSUPPORTED: more than ZS_STRINGS_MAX_BYTES. Else as above. */
 enum zs_status zs_strings_read(struct zs_hierarchy *h, const struct zs_node *node, uint64_t first, uint64_t count,
                                char ***values, bool *is_blank, struct zs_error *err);
 

@@ -18,11 +18,11 @@ class ZSCopiedLevels;
 
 /* ---- Pixels ---- */
 
-/* Copies all bands of a source, read as `type`, into those of a raster: one step is read while the one before is encoded
- * and written. Where blocks of the source are divided among steps, bands go whole into a scratch file in `folder` (on a
- * local disk, else in that of temporary files). It is as large as the bands of a step, and has no name. `levels` (null:
- * none) gets all pixels, too. Progress goes from 0 to 1. False, with a CPLError, on failure or when the user
- * cancels. */
+/* Copies all bands of a source, read as `type`, into those of a raster: one step is read while the one before is
+ * encoded and written. Where blocks of the source are divided among steps, bands go whole into a scratch file in
+ * `folder` (on a local disk, else in that of temporary files). It is as large as the bands of a step, and has no name.
+ * `levels` (null: none) gets all pixels, too. Progress goes from 0 to 1. False, with a CPLError, on failure or when the
+ * user cancels. */
 bool zsCopyPixels(GDALDataset &source, GDALDataType type, const struct zs_bands &target,
                   const struct zs_raster_spec &spec, int threads, const std::string &folder, ZSCopiedLevels *levels,
                   GDALProgressFunc progress, void *progressData);
