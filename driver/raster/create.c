@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/array.h"
 #include "base/checked.h"
 #include "geo/bands.h"
 #include "geo/cf.h"
@@ -134,22 +133,7 @@ static enum zs_status add_pixels(const struct new_raster *r, struct zs_error *er
 
 /* ---- HEALPix cells ---- */
 
-#define NUMBERS_AT_ONCE ((uint64_t)1 << 16)
-
-static enum zs_status write_numbers(struct zs_array *array, uint64_t count, struct zs_error *err)
-{
-    uint64_t *numbers = zs_calloc(NUMBERS_AT_ONCE, sizeof *numbers);
-    enum zs_status status = numbers != NULL ? ZS_OK : zs_fail_memory(err);
-    for (uint64_t first = 0; first < count && status == ZS_OK; first += NUMBERS_AT_ONCE) {
-        struct zs_window w = {.start = {first}, .data = numbers, .stride = {sizeof *numbers}};
-        w.count[0] = zs_min_u64(NUMBERS_AT_ONCE, count - first);
-        for (uint64_t i = 0; i < w.count[0]; i++)
-            numbers[i] = first + i;
-        status = zs_array_write_windows(array, &w, 1, sizeof *numbers, NULL, NULL, err);
-    }
-    free(numbers);
-    return status == ZS_OK ? zs_array_flush(array, err) : status;
-}
+#define NUMBERS_IN_CHUNK ((uint64_t)1 << 16)
 
 /* The coordinate of cells, which coarse orders have. */
 static enum zs_status add_cell_coordinate(const struct new_raster *r, struct zs_error *err)
@@ -158,22 +142,22 @@ static enum zs_status add_cell_coordinate(const struct new_raster *r, struct zs_
     const uint64_t count = zs_healpix_cells_of(spec->healpix->order);
     struct zs_array_spec a = {.ndim = 1,
                               .shape = {count},
-                              .chunk_shape = {zs_min_u64(NUMBERS_AT_ONCE, count)},
+                              .chunk_shape = {zs_min_u64(NUMBERS_IN_CHUNK, count)},
                               .dtype = zs_dtype_of(ZS_UINT64),
                               .encoding = spec->encoding,
                               .dimension_names = {spec->dim_x}};
     const struct zs_node *node;
-    struct zs_array *array = NULL;
-    const struct zs_array_options options = {.threads = 1};
     const uint64_t none = UINT64_MAX; /* 0 is a cell */
     memcpy(a.fill_value, &none, sizeof none);
     a.encoding.keepbits = 0;
     a.encoding.blosc_shuffle = "bitshuffle";
     ZS_TRY(add_document(r, ZS_CELL_COORDINATE, zs_array_document(&a), &node, err));
-    ZS_TRY(zs_array_open_in(zs_hierarchy_store(r->hierarchy), node, &options, &array, err));
-    zs_array_set_new(array, 0);
-    const enum zs_status status = write_numbers(array, count, err);
-    zs_array_close(array);
+    uint64_t *numbers = zs_calloc(count, sizeof *numbers);
+    ZS_TRY_MEMORY(numbers, err);
+    for (uint64_t i = 0; i < count; i++)
+        numbers[i] = i;
+    const enum zs_status status = zs_write_small_array(zs_hierarchy_store(r->hierarchy), node, true, numbers, err);
+    free(numbers);
     return status;
 }
 

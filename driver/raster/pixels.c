@@ -171,6 +171,7 @@ struct plan {
     const struct zs_bands *bands;
     const struct zs_band_window *window;
     const struct zs_conversion *conversions; /* NULL: none */
+    size_t item_size;                        /* of what is written */
     struct part {
         size_t array; /* each once, in order */
         const struct zs_window *windows;
@@ -180,13 +181,6 @@ struct plan {
     struct zs_window *windows; /* of all parts */
 };
 
-static void clear_plan(struct plan *plan)
-{
-    free(plan->parts);
-    free(plan->windows);
-}
-
-/* On failure nothing is held. */
 static enum zs_status make_plan(struct plan *plan, struct zs_error *err)
 {
     struct box *boxes = NULL;
@@ -205,8 +199,17 @@ static enum zs_status make_plan(struct plan *plan, struct zs_error *err)
         fill_window(&plan->bands->arrays[boxes[i].array], &boxes[i], plan->window, &plan->windows[i]);
     }
     free(boxes);
-    if (status != ZS_OK)
-        clear_plan(plan);
+    return status;
+}
+
+/* Makes the plan, and runs a function on its parts, so many at once. */
+static enum zs_status run_plan(struct plan *plan, int at_once, zs_parallel_fn run, struct zs_error *err)
+{
+    enum zs_status status = make_plan(plan, err);
+    if (status == ZS_OK)
+        status = zs_parallel_for(at_once, plan->count, run, plan, err);
+    free(plan->parts);
+    free(plan->windows);
     return status;
 }
 
@@ -233,44 +236,37 @@ static enum zs_status prefetch_part(void *ctx, size_t item, struct zs_error *err
     return zs_array_prefetch(plan->bands->arrays[part->array].array, part->windows, part->count, err);
 }
 
+static enum zs_status write_part(void *ctx, size_t item, struct zs_error *err)
+{
+    const struct plan *plan = ctx;
+    const struct part *part = &plan->parts[item];
+    const struct zs_band_array *a = &plan->bands->arrays[part->array];
+    const struct zs_conversion *c = conversion_of(plan, part);
+    return a->cells != NULL ? zs_healpix_write(a, plan->window, part->windows, part->count, plan->item_size, c, err)
+                            : zs_array_write_windows(a->array, part->windows, part->count, plan->item_size, c->convert,
+                                                     c->ctx, err);
+}
+
 enum zs_status zs_pixels_read(const struct zs_bands *bands, const struct zs_band_window *window,
                               const struct zs_conversion *conversions, struct zs_error *err)
 {
     struct plan plan = {.bands = bands, .window = window, .conversions = conversions};
-    ZS_TRY(make_plan(&plan, err));
-    const enum zs_status status = zs_parallel_for(ARRAYS_AT_ONCE, plan.count, read_part, &plan, err);
-    clear_plan(&plan);
-    return status;
+    return run_plan(&plan, ARRAYS_AT_ONCE, read_part, err);
 }
 
 enum zs_status zs_pixels_prefetch(const struct zs_bands *bands, const struct zs_band_window *window,
                                   struct zs_error *err)
 {
     struct plan plan = {.bands = bands, .window = window};
-    if (bands->count > 0 && bands->arrays[0].cells != NULL)
-        return ZS_OK;
-    ZS_TRY(make_plan(&plan, err));
-    const enum zs_status status = zs_parallel_for(ARRAYS_AT_ONCE, plan.count, prefetch_part, &plan, err);
-    clear_plan(&plan);
-    return status;
+    const bool are_cells = bands->count > 0 && bands->arrays[0].cells != NULL;
+    return are_cells ? ZS_OK : run_plan(&plan, ARRAYS_AT_ONCE, prefetch_part, err);
 }
 
 enum zs_status zs_pixels_write(const struct zs_bands *bands, const struct zs_band_window *window, size_t item_size,
                                const struct zs_conversion *conversions, struct zs_error *err)
 {
-    struct plan plan = {.bands = bands, .window = window, .conversions = conversions};
-    ZS_TRY(make_plan(&plan, err));
-    enum zs_status status = ZS_OK;
-    for (size_t i = 0; i < plan.count && status == ZS_OK; i++) {
-        const struct part *part = &plan.parts[i];
-        const struct zs_conversion *c = conversion_of(&plan, part);
-        const struct zs_band_array *a = &bands->arrays[part->array];
-        status = a->cells != NULL
-                     ? zs_healpix_write(a, window, part->windows, part->count, item_size, c, err)
-                     : zs_array_write_windows(a->array, part->windows, part->count, item_size, c->convert, c->ctx, err);
-    }
-    clear_plan(&plan);
-    return status;
+    struct plan plan = {.bands = bands, .window = window, .conversions = conversions, .item_size = item_size};
+    return run_plan(&plan, 1, write_part, err);
 }
 
 enum zs_status zs_pixels_find_stored(const struct zs_bands *bands, int band, const struct zs_pixel_box *boxes, size_t n,
