@@ -25,7 +25,7 @@ while read -r room most; do
 done <<END
 gdal 14428
 validate 947
-raster 4162
+raster 4142
 geo 7227
 array 5210
 shard 1697
