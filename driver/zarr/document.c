@@ -212,13 +212,11 @@ char *zs_document_key(const char *path)
 enum zs_status zs_document_get_node(struct zs_store *store, const char *path, struct zs_node **node,
                                     struct zs_error *err)
 {
-    char *key = zs_document_key(path);
     zs_json *document;
-    ZS_TRY_MEMORY(key, err);
-    enum zs_status status = zs_document_get(store, key, &document, NULL, err);
-    free(key);
-    ZS_TRY(status);
-    status = zs_node_create(path, document, true, node, err);
+    ZS_TRY(zs_document_load(store, path, &document, NULL, err));
+    if (document == NULL)
+        return zs_fail(err, ZS_NOT_FOUND, "%s: there is no array or group \"%s\"", store->root, path);
+    const enum zs_status status = zs_node_create(path, document, true, node, err);
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s", store->root);
 }
 

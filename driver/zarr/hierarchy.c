@@ -250,18 +250,14 @@ static int compare_listed(const void *a, const void *b)
 /* Keeps the first name that is left out; without memory none, and nothing else fails. */
 static void note_left_out(struct zs_hierarchy *hierarchy, const char *name)
 {
-    (void)pthread_mutex_lock(&hierarchy->lock);
-    if (hierarchy->left_out == NULL)
-        hierarchy->left_out = zs_strdup(name);
-    (void)pthread_mutex_unlock(&hierarchy->lock);
+    char *none = NULL, *copy = zs_strdup(name);
+    if (!atomic_compare_exchange_strong(&hierarchy->left_out, &none, copy))
+        free(copy);
 }
 
 const char *zs_hierarchy_left_out(struct zs_hierarchy *hierarchy)
 {
-    (void)pthread_mutex_lock(&hierarchy->lock);
-    const char *name = hierarchy->left_out; /* never changes once it is set */
-    (void)pthread_mutex_unlock(&hierarchy->lock);
-    return name;
+    return hierarchy->left_out;
 }
 
 /* Returns whether a key is a path below the root, within the limits of listing; notes one that is not. */

@@ -31,7 +31,7 @@ struct zs_hierarchy {
     bool is_draft;        /* nodes are those of draft.c */
     bool is_new;                        /* the store is being created: it holds only nodes that were added here */
     pthread_mutex_t lock;               /* for all members below; never held during a request */
-    char *left_out;                     /* the first listed path that is not used, for its name; NULL: none */
+    _Atomic(char *) left_out;           /* the first listed path that is not used, for its name; NULL: none */
     struct zs_hierarchy_entry *entries; /* sorted by zs_path_compare: hostile names cannot slow it down, unlike a
                                            hash table */
     size_t count, capacity;

@@ -227,18 +227,15 @@ void zs_array_meta_free(struct zs_array_meta *meta)
 
 static enum zs_status check_format(const zs_json *document, struct zs_error *err)
 {
-    if (!zs_json_is_object(document))
-        return zs_fail_found(err, ZS_INVALID, document, "expected a JSON object");
     const zs_json *format = zs_json_get(document, "zarr_format");
     const char *text;
-    int64_t number;
-    if (zs_json_string(format, &text))
-        return zs_fail(err, ZS_UNSUPPORTED, "zarr_format: expected 3, found \"%.100s\"", text);
-    if (!zs_json_int64(format, &number))
-        return zs_fail_found(err, ZS_INVALID, format, "zarr_format: expected 3");
-    if (number != 3)
-        return zs_fail(err, ZS_UNSUPPORTED, "zarr_format: expected 3, found %lld", (long long)number);
-    return ZS_OK;
+    int64_t number = 0;
+    if (!zs_json_is_object(document))
+        return zs_fail_found(err, ZS_INVALID, document, "expected a JSON object");
+    if (zs_json_int64(format, &number) && number == 3)
+        return ZS_OK;
+    const bool is_other = number != 0 || zs_json_string(format, &text);
+    return zs_fail_found(err, is_other ? ZS_UNSUPPORTED : ZS_INVALID, format, "zarr_format: expected 3");
 }
 
 /* The empty message that all readable nodes share: a message has a kilobyte. */
