@@ -31,7 +31,7 @@ array 5210
 shard 1697
 icechunk 1496
 codec 4409
-zarr 5953
+zarr 5944
 store 4525
 base 1640
 END
