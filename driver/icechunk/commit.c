@@ -294,7 +294,7 @@ static enum zs_status read_commit(struct history *h, const char *id, struct snap
         return ZS_OK;
     }
     ZS_TRY(zs_icechunk_file_get(h->files, ZS_ICECHUNK_SNAPSHOT, id, ZS_CORRUPT, &entry, err));
-    struct zs_flat_table root = zs_flat_root(&zs_icechunk_file_of(entry)->flat);
+    struct zs_flat_table root = zs_flat_root(&((const struct zs_icechunk_file *)zs_cache_value(entry))->flat);
     commit->parent_id = zs_flat_struct(&root, 1, ZS_ICECHUNK_ID_BYTES, false);
     commit->flushed_at = zs_flat_number(&root, 3, 8);
     const enum zs_status status = zs_flat_check(&root, err);

@@ -176,11 +176,6 @@ enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum 
     return status != ZS_OK ? status : zs_fail_memory(err);
 }
 
-const struct zs_icechunk_file *zs_icechunk_file_of(const struct zs_cache_entry *entry)
-{
-    return zs_cache_value(entry);
-}
-
 void zs_icechunk_file_release(struct zs_cache_entry *entry)
 {
     if (entry != NULL)

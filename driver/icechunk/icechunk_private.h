@@ -52,6 +52,7 @@ char *zs_icechunk_text(const struct zs_flat_vector *vector);
 
 enum zs_icechunk_type { ZS_ICECHUNK_SNAPSHOT = 1, ZS_ICECHUNK_MANIFEST = 2, ZS_ICECHUNK_INFO = 6 };
 
+/* The value of a cache's entry. */
 struct zs_icechunk_file {
     struct zs_flat flat;
     struct zs_buffer bytes;
@@ -74,7 +75,6 @@ void zs_icechunk_file_free(void *file); /* NULL is allowed */
  * with zs_icechunk_file_release(). Its absence is the status `absent`: ZS_CORRUPT where a file refers to it. */
 enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
                                     enum zs_status absent, struct zs_cache_entry **entry, struct zs_error *err);
-const struct zs_icechunk_file *zs_icechunk_file_of(const struct zs_cache_entry *entry);
 void zs_icechunk_file_release(struct zs_cache_entry *entry); /* NULL is allowed */
 
 /* ---- Commits (commit.c) ---- */

@@ -80,7 +80,7 @@ static int compare_nodes(const void *a, const void *b)
 
 static enum zs_status read_snapshot(struct snapshot *snapshot, struct zs_error *err)
 {
-    struct zs_flat_table root = zs_flat_root(&zs_icechunk_file_of(snapshot->file)->flat);
+    struct zs_flat_table root = zs_flat_root(&((const struct zs_icechunk_file *)zs_cache_value(snapshot->file))->flat);
     const struct zs_flat_vector nodes = zs_flat_vector(&root, 2, 4, true);
     snapshot->flushed_at = zs_flat_number(&root, 3, 8);
     snapshot->message = zs_flat_vector(&root, 4, 1, false);
@@ -439,7 +439,7 @@ static enum zs_status find_chunk(struct ice_store *s, const char *key, struct zs
         return fail_absent(s, key, err);
     zs_icechunk_id_print(id, text);
     ZS_TRY(get_manifest(s, text, manifest, err));
-    status = find_reference(zs_icechunk_file_of(*manifest), a->id, index, a->keys->ndim, ref, err);
+    status = find_reference(zs_cache_value(*manifest), a->id, index, a->keys->ndim, ref, err);
     if (status == ZS_NOT_FOUND)
         return fail_absent(s, key, err);
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s/manifests/%s", s->base.root, text);

@@ -34,13 +34,12 @@ void zs_random_digits(char *digits, size_t n)
 {
     static atomic_uint count;
     struct timespec now;
-    uint64_t bytes[2];
-    if (getentropy(bytes, sizeof bytes) != 0) { /* a filter of system calls: then names are as good as the clock */
-        (void)clock_gettime(CLOCK_REALTIME, &now);
-        const int64_t seed[] = {now.tv_sec, now.tv_nsec, getpid(), atomic_fetch_add(&count, 1)};
-        bytes[0] = zs_hash(ZS_HASH, seed, sizeof seed);
-        bytes[1] = zs_hash(bytes[0], seed, sizeof seed);
-    }
+    uint64_t bytes[2] = {0};
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    const int64_t seed[] = {now.tv_sec, now.tv_nsec, getpid(), atomic_fetch_add(&count, 1)};
+    (void)getentropy(bytes, sizeof bytes); /* a filter of system calls: then names are as good as the clock */
+    bytes[0] ^= zs_hash(ZS_HASH, seed, sizeof seed);
+    bytes[1] ^= zs_hash(bytes[0], seed, sizeof seed);
     for (size_t i = 0; i < n; i++)
         digits[i] = hex[bytes[i / 16] >> 4 * (i % 16) & 15];
     digits[n] = '\0';

@@ -159,19 +159,14 @@ static void begin_whole(const struct vsi_writer *w, struct zs_vsi_quiet *q, char
     }
 }
 
-/* The header of a PUT that expects a version; NULL without memory. */
-static char *condition_of(const struct zs_writer *writer)
-{
-    const bool expects_none = writer->expected[0] == '\0';
-    if (zs_vsi_kind(writer->store)->has_generations)
-        return zs_format("x-goog-if-generation-match: %s", expects_none ? "0" : writer->expected);
-    return expects_none ? zs_strdup("If-None-Match: *") : zs_format("If-Match: %s", writer->expected);
-}
-
 /* Has GDAL send a condition among the user's headers. From GDAL 3.7 on those that are set for a path alone hide it. */
 static enum zs_status begin_condition(const struct vsi_writer *w, struct zs_vsi_quiet *q, struct zs_error *err)
 {
-    char *condition = condition_of(&w->base);
+    const char *expected = w->base.expected;
+    const bool expects_none = expected[0] == '\0';
+    char *condition = zs_vsi_kind(w->base.store)->has_generations
+                          ? zs_format("x-goog-if-generation-match: %s", expects_none ? "0" : expected)
+                          : zs_format("%s%s", expects_none ? "If-None-Match: *" : "If-Match: ", expected);
     char *headers = condition != NULL ? zs_http_headers_with(w->path, condition) : NULL;
     if (headers != NULL)
         zs_vsi_quiet_set(q, "GDAL_HTTP_HEADERS", headers);
@@ -281,21 +276,19 @@ bool zs_conflict_again(int *tries)
 /* Whether an object has the size of the writer, and so many of its bytes at `offset`. */
 static bool has_bytes(struct zs_writer *writer, struct zs_object *object, uint64_t offset, uint64_t bytes)
 {
-    struct zs_buffer theirs = {0}, ours = {0};
+    struct zs_buffer both = {0};
     struct zs_error ignored;
     const uint64_t end = offset + bytes;
     bool is_same = zs_object_size(object) == writer->size &&
-                   zs_buffer_reset(&theirs, COMPARE_BYTES, &ignored) == ZS_OK &&
-                   zs_buffer_reset(&ours, COMPARE_BYTES, &ignored) == ZS_OK;
+                   zs_buffer_reset(&both, 2 * COMPARE_BYTES, &ignored) == ZS_OK;
     while (offset < end && is_same) {
         const size_t n = (size_t)zs_min_u64(end - offset, COMPARE_BYTES);
-        is_same = zs_object_read(object, offset, n, theirs.data, &ignored) == ZS_OK &&
-                  zs_writer_read(writer, offset, n, ours.data, &ignored) == ZS_OK &&
-                  memcmp(theirs.data, ours.data, n) == 0;
+        is_same = zs_object_read(object, offset, n, both.data, &ignored) == ZS_OK &&
+                  zs_writer_read(writer, offset, n, both.data + n, &ignored) == ZS_OK &&
+                  memcmp(both.data, both.data + n, n) == 0;
         offset += n;
     }
-    zs_buffer_free(&theirs);
-    zs_buffer_free(&ours);
+    zs_buffer_free(&both);
     return is_same;
 }
 

@@ -7,7 +7,7 @@
 #include "array/plan.h"
 #include "base/parallel.h"
 #include "shard/shard.h"
-#include "validate/validate_private.h"
+#include "validate/validate.h"
 
 /* ---- Indexes ---- */
 

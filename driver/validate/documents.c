@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "geo/conventions.h"
-#include "validate/validate_private.h"
+#include "validate/validate.h"
 #include "zarr/document.h"
 
 /* How much of a value is shown. */

@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/array.h"
 #include "base/utf8.h"
-#include "validate/validate_private.h"
 #include "zarr/document.h"
 
 /* ---- Reporting ---- */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "array/array_private.h"
-#include "validate/validate_private.h"
+#include "validate/validate.h"
 
 static bool is_sidecar(const char *name)
 {
