@@ -1,15 +1,12 @@
 #!/bin/sh
-# in_debian.sh SUITE[:ARCHITECTURE] COMMAND...: runs a command in another Debian, for the sake of its GDAL (trixie has 3.10, sid 3.13) or of
-# another architecture (bookworm:i386; what this machine does not run natively needs qemu-user-static). There the project is /work/main,
-# where the command starts, and what is ../shared here is /work/shared.
-# The Debian is debootstrapped into build/roots/SUITE[-ARCHITECTURE] from the mirror that apt has here, and kept there; SHARDEDZARR_ROOTS
-# names another place than build/roots.
+# in_debian.sh SUITE COMMAND...: runs a command in another Debian, for the sake of its GDAL (trixie has 3.10, sid 3.13). There the project is
+# /work/main, where the command starts, and what is ../shared here is /work/shared.
+# The Debian is debootstrapped into build/roots/SUITE from the mirror that apt has here, and kept there; SHARDEDZARR_ROOTS names another place
+# than build/roots.
 set -eu
 cd "$(dirname "$0")/.."
-suite=${1%%:*}
-architecture=${1#"$suite"}
-architecture=${architecture#:}
-root=${SHARDEDZARR_ROOTS:-$PWD/build/roots}/$suite${architecture:+-$architecture}
+suite=$1
+root=${SHARDEDZARR_ROOTS:-$PWD/build/roots}/$suite
 
 # In a mount namespace of its own, so that nothing that is mounted below outlives this script (think of rm -r build).
 if [ "${IN_DEBIAN_UNSHARED:-}" != yes ]; then
@@ -26,7 +23,7 @@ if [ ! -e "$root/.complete" ]; then
     mkdir -p "$root"
     # without a mirror that apt knows: debootstrap's own default
     mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Label: Debian' | grep -m 1 ^http || true)
-    debootstrap --variant=minbase ${architecture:+"--arch=$architecture"} "$suite" "$root" $mirror >"$root.log" 2>&1 || {
+    debootstrap --variant=minbase "$suite" "$root" $mirror >"$root.log" 2>&1 || {
         tail -n 5 "$root.log"
         exec sh autotest/skip.sh "Debian $suite: debootstrap failed"
     }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The tests, on a Debian 12 with nothing but sh and apt-get, as root:
 #   sh autotest/run.sh        builds, and runs the tests with the GDAL of this Debian: some ten minutes on two cores
-#   sh autotest/run.sh all    everything: also with sanitizers and fuzzing, on i386, and with the GDALs of Debian 13 and sid; forty
+#   sh autotest/run.sh all    everything: also with sanitizers and fuzzing, and with the GDALs of Debian 13 and sid; forty
 #                             minutes and some 12 GB.
 #                             CI=true means the same.
 #   sh autotest/run.sh NAME   one test: of a file in autotest/unit (test_codec), else what pytest finds by that name (-k)
@@ -29,13 +29,11 @@ esac
 forget() { # DIRECTORY...
     [ "${CI:-}" != true ] || rm -rf "$@"
 }
-debian() { # SUITE[:ARCHITECTURE] COMMAND...
+debian() { # SUITE COMMAND...
     sh autotest/in_debian.sh "$@"
 }
-prepare() { # NAME SUITE[:ARCHITECTURE] [C]: beside the next steps
-    name=$1 suite=$2
-    shift 2
-    beside "$name" sh autotest/in_debian.sh "$suite" sh autotest/suite.sh --prepare /work/build "$@"
+prepare() { # SUITE: beside the next steps
+    beside "$1" sh autotest/in_debian.sh "$1" sh autotest/suite.sh --prepare /work/build
 }
 wheel() {
     sh autotest/wheel.sh build-wheel 3.6 3.9 3.10 3.12 && sh autotest/wheel_tests.sh build-wheel
@@ -55,7 +53,7 @@ export PYTEST_WORKERS="${PYTEST_WORKERS:-$(($(nproc) + 1))}" # one more than pro
 roots=${SHARDEDZARR_ROOTS:-build/roots}
 if [ "$wanted" = all ]; then
     step "what other steps need of this Debian" sh autotest/install.sh clang libclang-rt-dev debootstrap
-    prepare sid sid
+    prepare sid
 fi
 step "tests with GDAL of this Debian" sh autotest/suite.sh build
 [ "$wanted" = all ] || {
@@ -72,7 +70,7 @@ step "tests with GDAL of sid" debian sid sh autotest/suite.sh /work/build
 step "benchmark runs, in a small size: a case of each kind" sh autotest/benchmark/run.sh --size small \
     --cases '^(create, ZSTD|read all|open$|one map a day, APPEND|cube: netCDF to|ZEP 2, open|deep: map$|repository: read|HTTP 50 ms: 200)'
 forget "$roots/sid"
-prepare trixie trixie
+prepare trixie
 step "build with clang, ASan and UBSan" sh autotest/asan.sh build-asan
 step "tests in C with ASan and UBSan" asan_c
 step "tests in Python with ASan and UBSan" asan_python
@@ -86,10 +84,7 @@ step "the Python wheel with the newest rasterio" debian trixie sh autotest/wheel
 forget build-wheel
 step "tests in C with ThreadSanitizer, and thread-safe datasets" debian trixie sh autotest/tsan.sh /work/build-tsan
 forget "$roots/trixie"
-prepare i386 bookworm:i386 C
 step "a codec and an option, added as the page says, without zstd, blosc, bz2 and zfp" sh autotest/recipes.sh build-recipes
 forget build-recipes
-step "Debian 12 of i386" await i386
-step "tests in C on i386" debian bookworm:i386 sh autotest/suite.sh /work/build C
 tell_steps
 printf '\nsteps: %d passed, 0 failed\n' "$passed"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # suite.sh [--prepare] BUILD [NAME]: installs what the project needs, builds it in BUILD with this Debian's gcc and GDAL, warnings being errors,
-# and runs the tests in C (ctest) and in Python (pytest); with NAME that C test, or the Python tests of that name, with NAME "C" all in C, and with
-# NAME "Python" all in Python, and no C test is built.
+# and runs the tests in C (ctest) and in Python (pytest); with NAME that C test, or the Python tests of that name, and with NAME "Python" all
+# in Python, and no C test is built.
 # --prepare: installs alone.
 # autotest/run.sh calls it here and, through in_debian.sh, in other Debians.
 set -eu
@@ -13,14 +13,10 @@ prepare=
 }
 build=$1 name=${2:-}
 mkdir -p "$build"
-if [ "$name" = C ]; then
-    sh autotest/install.sh --build binutils proj-data ca-certificates
-else
-    sh autotest/install.sh --build binutils dpkg-dev file gdal-bin python3-gdal python3-numpy python3-pytest python3-pytest-xdist python3-venv python3-distributed python3-rasterio python3-rioxarray python3-cftime procps proj-bin proj-data ca-certificates
-    case $(gdalinfo --version) in "GDAL 3.10"*) sh autotest/install.sh python3-qgis ;; esac # test_qgis.py: minutes, in one Debian alone
-fi
+sh autotest/install.sh --build binutils dpkg-dev file gdal-bin python3-gdal python3-numpy python3-pytest python3-pytest-xdist python3-venv python3-distributed python3-rasterio python3-rioxarray python3-cftime procps proj-bin proj-data ca-certificates
+case $(gdalinfo --version) in "GDAL 3.10"*) sh autotest/install.sh python3-qgis ;; esac # test_qgis.py: minutes, in one Debian alone
 if [ -n "$prepare" ]; then
-    [ "$name" = C ] || sh autotest/peers.sh "$build/peers"
+    sh autotest/peers.sh "$build/peers"
     exit
 fi
 
@@ -32,11 +28,6 @@ make_all() {
 run_c() {
     sh autotest/in_memory.sh ctest --test-dir "$build" --output-on-failure -j "$(nproc)"
 }
-if [ "$name" = C ]; then
-    make_all
-    run_c
-    exit
-fi
 echo "$(gdalinfo --version); $(gcc --version | head -n 1)"
 if [ -n "$name" ] && [ "$name" != Python ]; then
     cmake -S . -B "$build" -DBUILD_TESTING=ON -DSHARDEDZARR_WERROR=ON

@@ -62,13 +62,8 @@ WRAP(void *, malloc, (size_t n), (n), fails(FAULT_MEMORY), nullptr)
 WRAP(void *, calloc, (size_t n, size_t size), (n, size), fails(FAULT_MEMORY), nullptr)
 WRAP(void *, realloc, (void *p, size_t n), (p, n), fails(FAULT_MEMORY), nullptr)
 WRAP(void *, aligned_alloc, (size_t a, size_t n), (a, n), fails(FAULT_MEMORY), nullptr)
-#if UINTPTR_MAX > UINT32_MAX // operator new, whose name has the type of size_t
-WRAP(void *, _Znwm, (size_t n), (n), fails(FAULT_MEMORY), throw std::bad_alloc())
+WRAP(void *, _Znwm, (size_t n), (n), fails(FAULT_MEMORY), throw std::bad_alloc()) // operator new
 WRAP(void *, _Znam, (size_t n), (n), fails(FAULT_MEMORY), throw std::bad_alloc())
-#else
-WRAP(void *, _Znwj, (size_t n), (n), fails(FAULT_MEMORY), throw std::bad_alloc())
-WRAP(void *, _Znaj, (size_t n), (n), fails(FAULT_MEMORY), throw std::bad_alloc())
-#endif
 
 WRAP(VSILFILE *, VSIFOpenL, (const char *path, const char *mode), (path, mode), fileFails(), nullptr)
 WRAP(VSILFILE *, VSIFOpenExL, (const char *path, const char *mode, int e), (path, mode, e), fileFails(), nullptr)

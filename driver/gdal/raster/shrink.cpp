@@ -16,11 +16,7 @@ extern "C"
 #include "base/parallel.h"
 }
 
-#ifdef __SIZEOF_INT128__
 __extension__ typedef __int128 Wide;
-#else // processors of 32 bits: means of 64-bit integers are GDAL's there
-using Wide = int64_t;
-#endif
 
 namespace
 {
@@ -269,12 +265,10 @@ static MakeRow meansOf(GDALDataType type)
         return makeMeans<uint32_t>;
     case GDT_Int32:
         return makeMeans<int32_t>;
-#ifdef __SIZEOF_INT128__
     case GDT_UInt64:
         return makeMeans<uint64_t>;
     case GDT_Int64:
         return makeMeans<int64_t>;
-#endif
     case GDT_Float32:
         return makeMeans<float>;
     case GDT_Float64:
