@@ -76,13 +76,13 @@ static enum zs_status read_band(const struct zs_node *node, const struct zs_band
     return ZS_OK;
 }
 
-enum zs_status zs_bands_read(const struct zs_node *node, uint64_t first, uint64_t count, uint64_t bands,
-                                  const struct zs_band_properties *base, struct zs_band_properties *list,
-                                  struct zs_error *err)
+enum zs_status zs_bands_read(const struct zs_node *node, uint64_t count, uint64_t bands,
+                             const struct zs_band_properties *base, struct zs_band_properties *list,
+                             struct zs_error *err)
 {
     const zs_json *a = node->attributes, *names = list_of_bands(a, node->array, "long_name", bands);
     const zs_json *entries = list_of_bands(a, node->array, ZS_BANDS_ATTRIBUTE, bands);
-    const zs_json *name = zs_json_at(names, (size_t)first), *entry = zs_json_at(entries, (size_t)first);
+    const zs_json *name = zs_json_first(names), *entry = zs_json_first(entries);
     memset(list, 0, (size_t)count * sizeof *list);
     enum zs_status status = ZS_OK;
     for (uint64_t i = 0; i < count && status == ZS_OK; i++) {
@@ -101,7 +101,6 @@ enum zs_status zs_bands_read(const struct zs_node *node, uint64_t first, uint64_
 struct change {
     unsigned which, common; /* ZS_BAND_...; those in common are the array's alone */
     zs_json *declared;      /* what the array declares for all bands, as an entry */
-    bool knows_nodata;      /* nodata is among that; of an array that is still to be made it is not */
 };
 
 /* Puts into a band's entry what it has and the array does not declare: null for what the band lacks. */
@@ -113,8 +112,7 @@ static bool change_entry(zs_json *entry, const struct change *change, const zs_j
         if ((change->which & row->property) == 0)
             continue;
         zs_json_remove(entry, row->member);
-        const bool is_declared = (row->property != ZS_BAND_NODATA || change->knows_nodata) &&
-                                 zs_json_is_same(own, zs_json_get(change->declared, row->member));
+        const bool is_declared = zs_json_is_same(own, zs_json_get(change->declared, row->member));
         if ((change->common & row->property) == 0 && !is_declared)
             ok = (own != NULL ? zs_json_add(entry, row->member, zs_json_copy(own))
                               : zs_json_add_null(entry, row->member)) != NULL;
@@ -207,47 +205,45 @@ static unsigned find_common(const zs_json *wanted, const zs_json *attributes)
 }
 
 /* Like zs_bands_write(); `wanted` are the entries of all bands, with all that they have. */
-static enum zs_status write_bands(zs_json *attributes, const struct zs_dtype *dtype, const struct zs_array_meta *meta,
-                                  const zs_json *wanted, const struct zs_band_properties *bands, size_t count,
-                                  unsigned which, struct zs_error *err)
+static enum zs_status write_bands(zs_json *attributes, const struct zs_array_meta *meta, const zs_json *wanted,
+                                  const struct zs_band_properties *bands, size_t count, struct change *change,
+                                  struct zs_error *err)
 {
     const struct zs_node array = {
         .path = "", .type = ZS_NODE_ARRAY, .attributes = attributes, .array = (struct zs_array_meta *)(uintptr_t)meta};
-    struct change change = {.which = which, .knows_nodata = meta != NULL};
     const zs_json *old = list_of_bands(attributes, meta, ZS_BANDS_ATTRIBUTE, count);
     struct zs_band_properties declared;
     bool is_described = false;
-    if ((which & (ZS_BAND_SCALE | ZS_BAND_OFFSET)) != 0)
-        change.which |= ZS_BAND_SCALE | ZS_BAND_OFFSET;
-    change.common = change.which & find_common(wanted, attributes);
-    ZS_TRY(zs_write_band_properties(attributes, &bands[0], change.common, err));
-    if (meta != NULL && (change.common & ZS_BAND_NODATA) != 0)
-        ZS_TRY(zs_write_nodata(attributes, dtype, bands[0].has_nodata ? bands[0].nodata : NULL, false, err));
-    if ((which & ZS_BAND_DESCRIPTION) != 0 && !write_descriptions(attributes, bands, count, &is_described))
+    change->common = change->which & find_common(wanted, attributes);
+    ZS_TRY(zs_write_band_properties(attributes, &bands[0], change->common, err));
+    if ((change->common & ZS_BAND_NODATA) != 0)
+        ZS_TRY(zs_write_nodata(attributes, &meta->dtype, bands[0].has_nodata ? bands[0].nodata : NULL, false, err));
+    if ((change->which & ZS_BAND_DESCRIPTION) != 0 && !write_descriptions(attributes, bands, count, &is_described))
         return zs_fail_memory(err);
-    change.common |= is_described ? ZS_BAND_DESCRIPTION : 0u;
+    change->common |= is_described ? ZS_BAND_DESCRIPTION : 0u;
     ZS_TRY(zs_band_properties_read(&array, &declared, err));
-    change.declared = zs_band_entry_make(&declared, meta != NULL ? dtype : NULL);
+    change->declared = zs_band_entry_make(&declared, &meta->dtype);
     zs_band_properties_clear(&declared);
-    ZS_TRY_MEMORY(change.declared, err);
-    zs_json_remove(change.declared, "description"); /* of the whole array, not of a band */
-    zs_json_remove(change.declared, "metadata_domains");
-    const enum zs_status status = write_entries(attributes, old, wanted, bands, count, &change, err);
-    zs_json_free(change.declared);
-    return status;
+    ZS_TRY_MEMORY(change->declared, err);
+    zs_json_remove(change->declared, "description"); /* of the whole array, not of a band */
+    zs_json_remove(change->declared, "metadata_domains");
+    return write_entries(attributes, old, wanted, bands, count, change, err);
 }
 
-enum zs_status zs_bands_write(zs_json *attributes, const struct zs_dtype *dtype, const struct zs_array_meta *meta,
+enum zs_status zs_bands_write(zs_json *attributes, const struct zs_array_meta *meta,
                               const struct zs_band_properties *bands, size_t count, unsigned which,
                               struct zs_error *err)
 {
+    const unsigned pair = ZS_BAND_SCALE | ZS_BAND_OFFSET;
+    struct change change = {.which = (which & pair) != 0 ? which | pair : which};
     zs_json *wanted = zs_json_new_array();
     bool ok = wanted != NULL;
     for (size_t i = 0; i < count && ok; i++)
-        ok = zs_json_add(wanted, NULL, zs_band_entry_make(&bands[i], dtype)) != NULL;
+        ok = zs_json_add(wanted, NULL, zs_band_entry_make(&bands[i], &meta->dtype)) != NULL;
     enum zs_status status = ok ? ZS_OK : zs_fail_memory(err);
     if (ok && count > 0)
-        status = write_bands(attributes, dtype, meta, wanted, bands, count, which, err);
+        status = write_bands(attributes, meta, wanted, bands, count, &change, err);
+    zs_json_free(change.declared);
     zs_json_free(wanted);
     return status;
 }

@@ -113,28 +113,27 @@ enum zs_status zs_write_band_properties(zs_json *attributes, const struct zs_ban
 
 #define ZS_BANDS_ATTRIBUTE "gdal:bands"
 
-/* Reads the properties of bands [first, first + count), of `bands` in all, into list[count]: walks the lists once.
- * `base` is what zs_band_properties_read() gave for the array: it holds for a band that has nothing of its own, which
- * borrows its members, but for description, metadata and domains: those of the array speak of the whole. Odd
- * members are ignored, and so is a list longer than `bands`, which belongs to other bands.
+/* Reads the properties of the first `count` bands, of `bands` in all, into list[count]. `base` is what
+ * zs_band_properties_read() gave for the array: it holds for a band that has nothing of its own, which borrows its
+ * members, but for description, metadata and domains: those of the array speak of the whole. Odd members are ignored,
+ * and so is a list longer than `bands`, which belongs to other bands.
  * ZS_NO_MEMORY only, and then nothing is held. Release each with zs_band_properties_clear(). */
-enum zs_status zs_bands_read(const struct zs_node *node, uint64_t first, uint64_t count, uint64_t bands,
-                                  const struct zs_band_properties *base, struct zs_band_properties *list,
-                                  struct zs_error *err);
+enum zs_status zs_bands_read(const struct zs_node *node, uint64_t count, uint64_t bands,
+                             const struct zs_band_properties *base, struct zs_band_properties *list,
+                             struct zs_error *err);
 
 /* Checks that lists of single bands still count when the array has another shape: bands get other numbers unless they
  * are along one dimension, or their number stays. Else ZS_UNSUPPORTED. */
 enum zs_status zs_bands_check_shape(struct zs_hierarchy *hierarchy, const struct zs_node *node, const uint64_t *shape,
                                     struct zs_error *err);
 
-/* Writes properties `which` of all bands into the attributes of their array of type `dtype`. A property that is the
- * same for all bands becomes the array's own attribute; scale and offset go together, as readers of CF take them. Where
- * bands differ, the array's attribute stays, for readers that do not know gdal:bands, and a band's entry has what
- * differs from it. Descriptions, where all bands have one, become long_name (a list, or a name for one band), unless
- * that is already a name of the whole array. Metadata of bands are always in their entries; the array's own metadata
- * are zs_write_band_properties()'s. `meta` is NULL of an array that does not exist yet: then one nodata value for all
- * is zs_write_nodata()'s, and others go into the bands' entries. */
-enum zs_status zs_bands_write(zs_json *attributes, const struct zs_dtype *dtype, const struct zs_array_meta *meta,
+/* Writes properties `which` of all bands into the attributes of their array. A property that is the same for all bands
+ * becomes the array's own attribute; scale and offset go together, as readers of CF take them. Where bands differ, the
+ * array's attribute stays, for readers that do not know gdal:bands, and a band's entry has what differs from it.
+ * Descriptions, where all bands have one, become long_name (a list, or a name for one band), unless that is already a
+ * name of the whole array. Metadata of bands are always in their entries; the array's own metadata are
+ * zs_write_band_properties()'s. */
+enum zs_status zs_bands_write(zs_json *attributes, const struct zs_array_meta *meta,
                               const struct zs_band_properties *bands, size_t count, unsigned which,
                               struct zs_error *err);
 

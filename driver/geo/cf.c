@@ -273,13 +273,13 @@ static bool is_on_raster(const struct zs_search *search, const struct zs_node *c
     return true;
 }
 
-enum zs_status zs_cf_find_geolocation(struct zs_search *search, struct zs_error *err)
+void zs_cf_find_geolocation(struct zs_search *search)
 {
     const char *list;
     char word[256];
     const struct zs_node *x = NULL, *y = NULL;
     if (!zs_json_one_text(zs_json_get(search->node->attributes, "coordinates"), &list))
-        return ZS_OK;
+        return;
     while ((list = zs_next_word(list, word, sizeof word)) != NULL) {
         const struct zs_node *c = zs_scope_array(search->hierarchy, &search->scope, NULL, word);
         if (!is_on_raster(search, c))
@@ -292,13 +292,8 @@ enum zs_status zs_cf_find_geolocation(struct zs_search *search, struct zs_error 
         else if (axis == 'Y' && y == NULL)
             y = c;
     }
-    if (x == NULL || y == NULL)
-        return ZS_OK;
-    search->out->geolocation_x = zs_strdup(x->path);
-    search->out->geolocation_y = zs_strdup(y->path);
-    if (search->out->geolocation_x == NULL || search->out->geolocation_y == NULL)
-        return zs_fail_memory(err);
-    return ZS_OK;
+    search->out->geolocation_x = y != NULL ? x : NULL;
+    search->out->geolocation_y = x != NULL ? y : NULL;
 }
 
 /* ---- Writing ---- */
@@ -335,8 +330,7 @@ static bool is_of_other_units(const struct zs_node *coordinate, const struct zs_
 static enum zs_status describe_axis(struct zs_hierarchy *hierarchy, const struct zs_node *coordinate,
                                     const struct zs_georef_out *geo, bool is_x, struct zs_error *err)
 {
-    const bool is_geographic = geo->srs != NULL && OSRIsGeographic(geo->srs);
-    const bool is_projected = geo->srs != NULL && OSRIsProjected(geo->srs);
+    const char *standard_name = NULL, *long_name = NULL, *units = NULL;
     zs_json *attributes;
     bool is_degrees;
     ZS_TRY(zs_hierarchy_edit(hierarchy, coordinate, &attributes, err));
@@ -345,19 +339,18 @@ static enum zs_status describe_axis(struct zs_hierarchy *hierarchy, const struct
         zs_json_remove(attributes, "units");
         zs_json_remove(attributes, "standard_name");
     }
-    bool ok = zs_json_set_string(attributes, "axis", is_x ? "X" : "Y");
-    const char *standard_name = NULL, *long_name = NULL, *units = NULL;
-    if (is_geographic) {
+    if (geo->srs != NULL && OSRIsGeographic(geo->srs)) {
         standard_name = long_name = is_x ? "longitude" : "latitude";
         units = is_x ? "degrees_east" : "degrees_north";
-    } else if (is_projected) {
+    } else if (geo->srs != NULL && OSRIsProjected(geo->srs)) {
         char *unit = NULL; /* borrowed from the CRS */
         const double metres = OSRGetLinearUnits(geo->srs, &unit);
         standard_name = is_x ? "projection_x_coordinate" : "projection_y_coordinate";
         long_name = is_x ? "x coordinate of projection" : "y coordinate of projection";
         units = metres == 1000 ? "km" : metres == 1 || unit == NULL ? "m" : unit;
     }
-    if (ok && standard_name != NULL)
+    bool ok = zs_json_set_string(attributes, "axis", is_x ? "X" : "Y");
+    if (ok && units != NULL)
         ok = zs_json_set_string(attributes, "units", units) &&
              zs_json_set_string(attributes, "standard_name", standard_name) &&
              zs_json_set_string(attributes, "long_name", long_name);

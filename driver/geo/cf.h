@@ -56,7 +56,7 @@ bool zs_cf_is_declared(struct zs_hierarchy *hierarchy, const struct zs_scope *sc
                        const char **mapping_name);
 
 /* Two-dimensional coordinates that `coordinates` names, as the raster's geolocation arrays. */
-enum zs_status zs_cf_find_geolocation(struct zs_search *search, struct zs_error *err);
+void zs_cf_find_geolocation(struct zs_search *search);
 
 /* Writes coordinate variables and the grid mapping `mapping_name` beside the array. Without a transform, or with a
  * rotated one, coordinates are removed, unless the transform is kept. Sets has_all and has_mapping. */

@@ -95,21 +95,19 @@ struct proj_text {
     const char *lacks; /* what CF demands: 0 in its place would be a projection elsewhere on the Earth */
 };
 
-static void add(struct proj_text *p, const char *name, double value)
-{
-    if (p->size >= sizeof p->text)
-        return;
-    /* Always with a dot: CPLsnprintf ignores the locale, as PROJ does when it reads. */
-    const int n = CPLsnprintf(p->text + p->size, sizeof p->text - p->size, " +%s=%.17g", name, value);
-    p->size += n > 0 ? (size_t)n : 0;
-}
-
 static void add_text(struct proj_text *p, const char *text)
 {
     if (p->size >= sizeof p->text)
         return;
     const int n = snprintf(p->text + p->size, sizeof p->text - p->size, " %s", text);
     p->size += n > 0 ? (size_t)n : 0;
+}
+
+static void add(struct proj_text *p, const char *name, double value)
+{
+    char text[64]; /* always with a dot: CPLsnprintf ignores the locale, as PROJ does when it reads */
+    CPLsnprintf(text, sizeof text, "+%s=%.17g", name, value);
+    add_text(p, text);
 }
 
 /* Adds a parameter, where it is absent as `otherwise`: NAN of one that CF demands. */

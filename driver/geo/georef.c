@@ -125,7 +125,7 @@ static enum zs_status read_georef(struct zs_hierarchy *hierarchy, const struct z
     if (status == ZS_OK && may_inherit && (georef->srs == NULL || !georef->has_transform))
         status = inherit_from_base(&s, err);
     if (status == ZS_OK && axes.y >= 0 && !georef->has_transform)
-        status = zs_cf_find_geolocation(&s, err);
+        zs_cf_find_geolocation(&s);
     georef->pixel_is_point = georef->pixel_is_point ||
                              zs_json_equals(zs_json_get(node->attributes, ZS_REGISTRATION_ATTRIBUTE), "Point");
     georef->is_area_declared = georef->is_area_declared && !georef->pixel_is_point;
@@ -153,8 +153,6 @@ void zs_georef_clear(struct zs_georef *georef)
 {
     if (georef->srs != NULL)
         OSRRelease(georef->srs);
-    free(georef->geolocation_x);
-    free(georef->geolocation_y);
     free(georef->no_crs);
     memset(georef, 0, sizeof *georef);
 }

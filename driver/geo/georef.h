@@ -29,10 +29,9 @@ struct zs_georef {
     bool pixel_is_point;
     bool is_area_declared; /* spatial:registration is "pixel"; else areas are what is usual */
     OGRSpatialReferenceH srs; /* owned; NULL when unknown; traditional GIS axis order is set */
-    /* owned paths of two-dimensional coordinate arrays (longitude or x, latitude or y), or NULL; */
-    char *geolocation_x;
-    /* set together, and only without a transform. Their shape is (rows, columns) of the raster */
-    char *geolocation_y;
+    /* Two-dimensional coordinate arrays (longitude or x, latitude or y), borrowed, or NULL; set together, and only
+     * without a transform. Their shape is (rows, columns) of the raster. */
+    const struct zs_node *geolocation_x, *geolocation_y;
     char *no_crs; /* owned, a sentence to warn of: why what is there could not be used as a CRS; or NULL */
 };
 

@@ -187,38 +187,24 @@ static bool add_level(zs_json *layout, const struct zs_georef_out *geo, const st
     return geo->dim_x == NULL || zs_spatial_write_level(e, &at);
 }
 
-/* Adds the members of the multiscales there were that are not ours. */
-static bool keep_others(zs_json *multiscales, const zs_json *old)
-{
-    bool ok = true;
-    for (const zs_json *m = zs_json_is_object(old) ? zs_json_first(old) : NULL; m != NULL && ok; m = zs_json_next(m))
-        if (strcmp(zs_json_name(m), "layout") != 0 && strcmp(zs_json_name(m), "resampling_method") != 0)
-            ok = zs_json_add(multiscales, zs_json_name(m), zs_json_copy(m)) != NULL;
-    return ok;
-}
-
 enum zs_status zs_write_multiscales(zs_json *group_attributes, const struct zs_georef_out *geo,
                                     const struct zs_pyramid_level *levels, size_t count, const char *resampling,
                                     struct zs_error *err)
 {
-    bool ok = true;
-    if (count > 0) {
-        zs_json *m = zs_json_new_object();
-        zs_json *layout = zs_json_add_array(m, "layout");
-        ok = layout != NULL;
-        for (size_t i = 0; i < count && ok; i++)
-            ok = add_level(layout, geo, &levels[i], i > 0 ? &levels[i - 1] : NULL);
-        if (ok && resampling != NULL)
-            ok = zs_json_add_string(m, "resampling_method", resampling) != NULL;
-        ok = ok && keep_others(m, zs_json_get(group_attributes, "multiscales"));
-        if (!ok) {
-            zs_json_free(m);
-            return zs_fail_memory(err);
-        }
+    zs_json *layout = count > 0 ? zs_json_new_array() : NULL; /* paths may be texts of the one that is there */
+    bool ok = count == 0 || layout != NULL;
+    for (size_t i = 0; i < count && ok; i++)
+        ok = add_level(layout, geo, &levels[i], i > 0 ? &levels[i - 1] : NULL);
+    if (!ok || count == 0) {
+        zs_json_free(layout);
         zs_json_remove(group_attributes, "multiscales");
-        ok = zs_json_add(group_attributes, "multiscales", m) != NULL;
-    } else {
-        zs_json_remove(group_attributes, "multiscales");
+    } else { /* members of others stay */
+        zs_json *m = zs_json_get_mutable(group_attributes, "multiscales");
+        if (!zs_json_is_object(m))
+            m = zs_json_set(group_attributes, "multiscales", zs_json_new_object());
+        zs_json_remove(m, "resampling_method");
+        ok = zs_json_set(m, "layout", layout) != NULL &&
+             (resampling == NULL || zs_json_add_string(m, "resampling_method", resampling) != NULL);
     }
     ok = ok && zs_convention_declare(&convention, group_attributes, count > 0);
     return ok ? ZS_OK : zs_fail_memory(err);

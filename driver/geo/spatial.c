@@ -146,25 +146,39 @@ void zs_spatial_find_bbox(struct zs_search *search)
 
 static const struct zs_convention convention = {"689b58e2-cf7b-45e0-9fff-9cfc0883d6b4", PREFIX};
 
-/* Origin that the convention wants: the corner, or with node registration the centre of the first pixel. */
-static void convention_transform(const struct zs_georef_out *geo, double *transform)
+/* Members that this driver writes: a multiscales entry has the first four of them. */
+static const char *const known[] = {SHAPE,          "spatial:transform",   "spatial:registration",
+                                    "spatial:bbox", zs_spatial_dimensions, "spatial:transform_type"};
+enum { OF_LEVEL = 4, OF_ARRAY = 6 };
+
+static void remove_known(zs_json *object, size_t count)
 {
-    memcpy(transform, geo->transform, 6 * sizeof *transform);
-    if (geo->pixel_is_point)
-        zs_transform_shift(transform, 0.5, 0.5);
+    for (size_t i = 0; i < count; i++)
+        zs_json_remove(object, known[i]);
 }
 
-static bool add_transform(zs_json *object, const double *transform)
+static bool add_shape(zs_json *object, const struct zs_georef_out *geo)
 {
-    const double order[6] = {transform[1], transform[2], transform[0], transform[4], transform[5], transform[3]};
+    zs_json *a = zs_json_add_array(object, SHAPE);
+    zs_json_add_uint64(a, NULL, geo->height);
+    return zs_json_add_uint64(a, NULL, geo->width) != NULL;
+}
+
+/* Adds the transform with the origin that the convention wants, and sets `t` to it: the corner, or with node
+ * registration the centre of the first pixel. */
+static bool add_transform(zs_json *object, const struct zs_georef_out *geo, double t[6])
+{
+    memcpy(t, geo->transform, 6 * sizeof *t);
+    if (geo->pixel_is_point)
+        zs_transform_shift(t, 0.5, 0.5);
+    const double order[6] = {t[1], t[2], t[0], t[4], t[5], t[3]};
     return zs_set_doubles(object, "spatial:transform", order, 6);
 }
 
-static bool add_shape(zs_json *object, uint64_t height, uint64_t width)
+/* "pixel", which is the default, or "node". */
+static bool add_registration(zs_json *object, const struct zs_georef_out *geo)
 {
-    zs_json *a = zs_json_add_array(object, SHAPE);
-    zs_json_add_uint64(a, NULL, height);
-    return zs_json_add_uint64(a, NULL, width) != NULL;
+    return zs_json_add_string(object, "spatial:registration", geo->pixel_is_point ? "node" : "pixel") != NULL;
 }
 
 static bool add_bbox(zs_json *object, const struct zs_georef_out *geo, const double *transform)
@@ -193,33 +207,19 @@ static bool add_dimensions(zs_json *object, const struct zs_georef_out *geo)
     return zs_json_add_string(a, NULL, geo->dim_x) != NULL;
 }
 
-/* "pixel", which is the default, or "node". */
-static bool add_registration(zs_json *object, const struct zs_georef_out *geo)
-{
-    return zs_json_add_string(object, "spatial:registration", geo->pixel_is_point ? "node" : "pixel") != NULL;
-}
-
 /* Replaces the members that this driver knows by those of `geo`; without a transform, or names of dimensions, there are
  * none. */
 static bool write_members(zs_json *attributes, const struct zs_georef_out *geo)
 {
-    static const char *const known[] = {zs_spatial_dimensions,  "spatial:transform", "spatial:transform_type",
-                                        "spatial:registration", "spatial:bbox",      SHAPE};
+    double t[6];
     if (geo->keeps_transform)
         return true;
-    const bool is_written = geo->has_transform && geo->dim_x != NULL;
-    bool ok = true;
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        zs_json_remove(attributes, known[i]);
-    if (is_written) {
-        double t[6];
-        convention_transform(geo, t);
-        ok = add_dimensions(attributes, geo) && add_transform(attributes, t) &&
+    bool ok = true, is_used = geo->has_transform && geo->dim_x != NULL;
+    remove_known(attributes, OF_ARRAY);
+    if (is_used)
+        ok = add_dimensions(attributes, geo) && add_transform(attributes, geo, t) &&
              zs_json_add_string(attributes, "spatial:transform_type", "affine") != NULL &&
-             add_shape(attributes, geo->height, geo->width) && add_bbox(attributes, geo, t) &&
-             add_registration(attributes, geo);
-    }
-    bool is_used = is_written;
+             add_shape(attributes, geo) && add_bbox(attributes, geo, t) && add_registration(attributes, geo);
     for (const zs_json *m = zs_json_first(attributes); m != NULL && !is_used; m = zs_json_next(m))
         is_used = zs_spatial_is_member(zs_json_name(m)); /* of others */
     return ok && zs_convention_declare(&convention, attributes, is_used);
@@ -233,16 +233,10 @@ enum zs_status zs_write_spatial_proj(zs_json *attributes, const struct zs_georef
 
 bool zs_spatial_write_level(zs_json *entry, const struct zs_georef_out *level)
 {
-    static const char *const names[] = {SHAPE, "spatial:transform", "spatial:bbox", "spatial:registration"};
     double t[6];
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        zs_json_remove(entry, names[i]);
-    if (!add_shape(entry, level->height, level->width))
-        return false;
-    if (!level->has_transform)
-        return true;
-    convention_transform(level, t);
-    return add_transform(entry, t) && (!level->pixel_is_point || add_registration(entry, level));
+    remove_known(entry, OF_LEVEL);
+    return add_shape(entry, level) && (!level->has_transform || add_transform(entry, level, t)) &&
+           (!level->has_transform || !level->pixel_is_point || add_registration(entry, level));
 }
 
 bool zs_spatial_is_declared(const zs_json *members)

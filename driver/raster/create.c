@@ -83,13 +83,15 @@ static enum zs_status write_georef(const struct new_raster *r, struct zs_error *
 
 /* ---- Arrays of pixels ---- */
 
-static enum zs_status write_array_attributes(zs_json *attributes, const struct zs_raster_spec *spec,
+static enum zs_status write_array_attributes(zs_json *attributes, const struct zs_array_meta *meta,
+                                             const struct zs_raster_spec *spec,
                                              const struct zs_raster_array_spec *array, struct zs_error *err)
 {
     ZS_TRY(zs_write_nodata(attributes, &spec->dtype, spec->has_nodata ? spec->nodata : NULL, spec->nodata_is_implied,
                            err));
     /* Properties of bands go before items of the whole. */
-    ZS_TRY(zs_bands_write(attributes, &spec->dtype, NULL, array->bands, array->band_count, ZS_BAND_ALL, err));
+    ZS_TRY(zs_bands_write(attributes, meta, array->bands, array->band_count, ZS_BAND_ALL & ~(unsigned)ZS_BAND_NODATA,
+                          err));
     ZS_TRY(zs_write_band_properties(attributes, &spec->whole, ZS_BAND_METADATA, err));
     return zs_gcps_write(attributes, &spec->gcps, err);
 }
@@ -126,7 +128,7 @@ static enum zs_status add_pixels(const struct new_raster *r, struct zs_error *er
     for (size_t k = 0; k < spec->array_count; k++) {
         ZS_TRY(add_document(r, spec->arrays[k].name, zs_array_document(&a), &r->nodes[k], err));
         ZS_TRY(zs_hierarchy_edit(r->hierarchy, r->nodes[k], &attributes, err));
-        ZS_TRY(write_array_attributes(attributes, spec, &spec->arrays[k], err));
+        ZS_TRY(write_array_attributes(attributes, r->nodes[k]->array, spec, &spec->arrays[k], err));
     }
     return ZS_OK;
 }

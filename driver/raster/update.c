@@ -388,14 +388,14 @@ enum zs_status zs_update_bands(struct zs_hierarchy *h, const struct zs_node *nod
     zs_json *attributes;
     ZS_TRY(zs_overviews_find(h, node, axes, &overviews, err));
     ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
-    ZS_TRY(zs_bands_write(attributes, &node->array->dtype, node->array, bands, count, which, err));
+    ZS_TRY(zs_bands_write(attributes, node->array, bands, count, which, err));
     which &= ~(unsigned)ZS_BAND_METADATA; /* of pixels of the array, as its statistics are */
     for (size_t i = 0; i < overviews.count && which != 0; i++) {
         const struct zs_node *level = overviews.list[i];
         if (level->array->dtype.type != node->array->dtype.type) /* nodata would be another value */
             continue;
         ZS_TRY(zs_hierarchy_edit(h, level, &attributes, err));
-        ZS_TRY(zs_bands_write(attributes, &level->array->dtype, level->array, bands, count, which, err));
+        ZS_TRY(zs_bands_write(attributes, level->array, bands, count, which, err));
     }
     return ZS_OK;
 }

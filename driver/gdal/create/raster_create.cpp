@@ -202,7 +202,7 @@ static void declareOthers(std::vector<ZSProperties> &bands)
     for (auto &m : bands)
     {
         if (isAny && !has(m) && zs_colour_of_name(zs_band_text(&m, "description")) != nullptr)
-            zsDeclareNoColor(m);
+            m.SetText("color_interpretation", "Undefined");
     }
 }
 

@@ -30,9 +30,8 @@ class ShardedZarrRasterBand : public ZSWithMetadata<GDALPamRasterBand>
 {
     friend class ShardedZarrDataset;
 
-    /* Read when it is first asked for, which for most bands of a long series is never. */
-    std::unique_ptr<ZSProperties> m_properties;
-    CPLStringList m_categories; /* of these, once asked for */
+    ZSProperties *m_properties = nullptr; /* of the dataset, read when first asked for */
+    CPLStringList m_categories;           /* of these */
     std::unique_ptr<GDALColorTable> m_colorTable;
     static constexpr unsigned ITEMS = 1, POSITION = 2, DESCRIPTION = 4, DOMAINS = 8; /* parts that are read */
     std::string m_description; /* of the store; one in a side-car file goes before it */
@@ -47,7 +46,6 @@ class ShardedZarrRasterBand : public ZSWithMetadata<GDALPamRasterBand>
     {
         return View().SourceOf(nBand);
     }
-    void ReadProperties();
     const struct zs_band_properties &GuardedProperties();
     /* The colour that the names of band, label or array imply, as GDAL names it; null: none. */
     const char *ColorOfNames();
@@ -63,8 +61,8 @@ class ShardedZarrRasterBand : public ZSWithMetadata<GDALPamRasterBand>
     bool IsMaskedOtherwise();
     /* Whether a pixel that is not stored reads as what GDAL calls empty: the nodata value, or 0 without one. */
     bool FillIsEmpty();
-    /* Puts the properties that were set into m_properties, for writing. */
-    const ZSProperties &CurrentProperties();
+    /* Makes the metadata that are shown those that are written. */
+    void TakeMetadata();
     void DropIdentity();
     void WarnOfKeptItems();
     CPLErr SetElementOfNodata(const void *element);
@@ -103,8 +101,6 @@ class ShardedZarrRasterBand : public ZSWithMetadata<GDALPamRasterBand>
     {
         return Properties().has_nodata && Properties().nodata_is_implied;
     }
-    /* For an overview level that is being made: it gets the properties of the base's band. */
-    void CopyProperties(ShardedZarrRasterBand &other);
     /* Writes and empties GDAL's block cache, in update mode, before pixels are read or written past it. */
     CPLErr EmptyBlockCache();
 
@@ -160,5 +156,3 @@ inline struct zs_band_window zsBandWindow(int x, int y, int width, int height, v
 
 /* The properties of a band of any driver, as the core keeps them, without nodata. */
 ZSProperties zsPropertiesOf(GDALRasterBand &band);
-/* Declares that a band has no colour, whatever its name implies. */
-void zsDeclareNoColor(ZSProperties &properties);

@@ -41,11 +41,6 @@ static void setColor(ZSProperties &properties, GDALColorInterp interpretation)
     properties.SetText("color_interpretation", name);
 }
 
-void zsDeclareNoColor(ZSProperties &properties)
-{
-    properties.SetText("color_interpretation", GDALGetColorInterpretationName(GCI_Undefined));
-}
-
 ZSProperties zsPropertiesOf(GDALRasterBand &band)
 {
     ZSProperties properties;
@@ -71,12 +66,28 @@ ZSProperties zsPropertiesOf(GDALRasterBand &band)
 
 /* ---- Reading ---- */
 
+/* Those of all slices of its array are read at once, as they are written. No list is of more slices than GDAL has
+ * bands. */
 ZSProperties &ShardedZarrRasterBand::Properties()
 {
-    if (m_properties == nullptr && Dataset().m_isMask) // its elements mark valid pixels, and nothing else
-        m_properties = std::make_unique<ZSProperties>();
-    else if (m_properties == nullptr)
-        ReadProperties();
+    if (m_properties != nullptr)
+        return *m_properties;
+    const size_t source = Source();
+    const uint64_t slices = View().SliceCount(source), before = static_cast<uint64_t>(View().Before(source));
+    const bool isAll = slices <= ZS_MOST_BANDS;
+    auto &all = Dataset().m_bandProperties[source];
+    if (all.empty())
+    {
+        std::vector<ZSProperties> list(static_cast<size_t>(isAll ? slices : View().Slices(source).count));
+        struct zs_error err;
+        if (!Dataset().m_isMask && // its elements mark valid pixels, and nothing else
+            zs_bands_read(View().Array(source).node, list.size(), isAll ? slices : 0, &View().Properties(source),
+                          list.data(), &err) != ZS_OK)
+            zsReport(err);
+        all = std::move(list);
+    }
+    const uint64_t index = isAll ? View().SliceOf(nBand) : static_cast<uint64_t>(nBand) - 1 - before;
+    m_properties = &all[static_cast<size_t>(index)];
     return *m_properties;
 }
 
@@ -86,32 +97,6 @@ const struct zs_band_properties &ShardedZarrRasterBand::GuardedProperties()
     static const struct zs_band_properties none = {};
     const auto *properties = zsGuard([this] { return &Properties(); });
     return properties != nullptr ? *properties : none;
-}
-
-/* Reads the properties of the next bands, too: to find one entry, the list is walked from its start. */
-void ShardedZarrRasterBand::ReadProperties()
-{
-    constexpr int AT_ONCE = 256;
-    const size_t source = Source();
-    const int left = View().Before(source) + View().Count(source) - nBand + 1;
-    struct zs_error err;
-    std::vector<ZSProperties> list(
-        static_cast<size_t>(View().IsSelection() ? 1 : std::min(left, AT_ONCE))); // else slices follow each other
-    if (zs_bands_read(View().Array(source).node, View().SliceOf(nBand), list.size(), View().SliceCount(source),
-                           &View().Properties(source), list.data(), &err) != ZS_OK)
-        zsReport(err);
-    for (size_t n = 0; n < list.size(); n++)
-    {
-        auto &properties = Dataset().Band(nBand + static_cast<int>(n)).m_properties;
-        if (properties == nullptr)
-            properties = std::make_unique<ZSProperties>(std::move(list[n]));
-    }
-}
-
-/* For an overview level that is being made: it gets the properties of the base's band. */
-void ShardedZarrRasterBand::CopyProperties(ShardedZarrRasterBand &other)
-{
-    m_properties = std::make_unique<ZSProperties>(other.Properties());
 }
 
 /* ---- A side-car file goes before the store, as in GTiff ---- */
@@ -313,7 +298,7 @@ GDALColorInterp ShardedZarrRasterBand::GetColorInterpretation()
 /* ---- Setting: into m_properties, which is flushed to the array's attributes; where the store is only read, into a
  * side-car file ---- */
 
-const ZSProperties &ShardedZarrRasterBand::CurrentProperties()
+void ShardedZarrRasterBand::TakeMetadata()
 {
     auto &properties = Properties();
     if ((m_read & DOMAINS) != 0)
@@ -325,7 +310,6 @@ const ZSProperties &ShardedZarrRasterBand::CurrentProperties()
         own = zsItemsNotIn(own.List(), Dataset().OwnItems(Source()).List());
         properties.SetItems(own.List());
     }
-    return properties;
 }
 
 CPLErr ShardedZarrRasterBand::WillChange(unsigned property)
@@ -445,13 +429,11 @@ CPLErr ShardedZarrRasterBand::SetUnitType(const char *unit)
 
 CPLErr ShardedZarrRasterBand::SetCategoryNames(char **names)
 {
-    char **now = GetCategoryNames(); // CF's flags hold more: the same names change nothing
-    const int count = CSLCount(names);
-    bool isSame = now != nullptr && now == m_categories.List() && CSLCount(now) == count;
-    for (int i = 0; isSame && i < count; i++)
-        isSame = strcmp(now[i], names[i]) == 0;
-    if (isSame)
-        return CE_None;
+    ZSProperties wanted;
+    wanted.SetNames("categories", names);
+    const zs_json *now = zs_band_member(&Properties(), "categories");
+    if (IsFromStore(now != nullptr, ZS_BAND_CATEGORIES) && zs_json_is_same(now, zs_band_member(&wanted, "categories")))
+        return CE_None; // CF's flags hold more
     const auto inStore = [&](ZSProperties &properties)
     {
         properties.SetNames("categories", names);
@@ -468,7 +450,7 @@ CPLErr ShardedZarrRasterBand::SetColorInterpretation(GDALColorInterp interpretat
         {
             setColor(properties, interpretation);
             if (interpretation == GCI_Undefined && ColorOfNames() != nullptr)
-                zsDeclareNoColor(properties);
+                properties.SetText("color_interpretation", "Undefined"); // else the name would tell one
         });
 }
 
@@ -530,15 +512,13 @@ enum zs_status ShardedZarrDataset::FlushBandsOf(size_t source, struct zs_error *
     {
         Band(before + b).DropIdentity();
         Band(before + b).WarnOfKeptItems();
+        if ((Band(before + b).m_changed & ZS_BAND_METADATA) != 0)
+            Band(before + b).TakeMetadata();
         which |= std::exchange(Band(before + b).m_changed, 0);
     }
     if (which == 0)
         return ZS_OK;
-    const uint64_t slices = m_view.SliceCount(source);
-    std::vector<ZSProperties> all(static_cast<size_t>(slices));
-    ZS_TRY(zs_bands_read(array.node, 0, slices, slices, &m_view.Properties(source), all.data(), err));
-    for (int b = 1; b <= count; b++)
-        all[m_view.SliceOf(before + b)] = Band(before + b).CurrentProperties();
+    const auto &all = m_bandProperties[source];
     return zs_update_bands(m_view.store->hierarchy, array.node, array.axes, all.data(), all.size(), which, err);
 }
 

@@ -3,6 +3,7 @@
  * are such datasets, too. Each subject has a file of its own: dataset_georef.cpp, dataset_items.cpp ... */
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -77,6 +78,7 @@ class ShardedZarrDataset : public ZSWithMetadata<GDALPamDataset>
     /* ---- Flushing and closing (dataset.cpp) ---- */
     bool m_hasFailed = false;       /* pending documents could not be published */
     bool m_areBandsChanged = false; /* properties of bands were set, which are pending */
+    std::map<size_t, std::vector<ZSProperties>> m_bandProperties; /* of all slices of an array, once asked for */
     bool m_isClosed = false;        /* nothing is flushed any more */
     GDALProgressFunc m_progress = GDALDummyProgress; /* of closing */
     void *m_progressData = nullptr;
@@ -156,7 +158,8 @@ class ShardedZarrDataset : public ZSWithMetadata<GDALPamDataset>
     CPLErr SetSrsOfCells(const OGRSpatialReference *srs);
     CPLErr SetSrs(const OGRSpatialReference *srs);
     CPLErr SetTransform(const double *transform);
-    void SetPixelIsPoint(bool isPoint);
+    /* Takes over what AREA_OR_POINT is set to. CE_Failure, with CPLError emitted, for what is neither. */
+    CPLErr SetRegistration(const char *value);
     void KeepGCPs(const struct zs_gcps &gcps) const;
     const std::vector<GDAL_GCP> &StoredGCPs() const;
     /* Sets those that the array declares. As in a GeoTIFF they take the place of a transform, and it theirs. */
@@ -189,8 +192,6 @@ class ShardedZarrDataset : public ZSWithMetadata<GDALPamDataset>
     enum zs_status WriteItemsOfGroup(struct zs_error *err);
     bool ReadDomain(const char *domain, const char *name) override;
     CPLErr WillSetDomain(const char *domain, CPLStringList &list, bool &isStored) override;
-    /* Takes over what AREA_OR_POINT is set to. CE_Failure, with CPLError emitted, for what is neither. */
-    CPLErr SetRegistration(const char *value);
     /* Items of an array that its bands show in a group's dataset. The dataset itself shows the items that all arrays
      * have alike. */
     const CPLStringList &OwnItems(size_t source);

@@ -35,8 +35,6 @@ void ShardedZarrDataset::ReadGeoref() const
     // A copy for each dataset: an OGRSpatialReference is for one thread at a time, even when it is only read.
     m_georef = shared;
     m_georef.srs = shared.srs != nullptr ? OSRClone(shared.srs) : nullptr;
-    m_georef.geolocation_x = shared.geolocation_x != nullptr ? zs_strdup(shared.geolocation_x) : nullptr;
-    m_georef.geolocation_y = shared.geolocation_y != nullptr ? zs_strdup(shared.geolocation_y) : nullptr;
     m_georef.no_crs = nullptr;
 }
 
@@ -130,12 +128,17 @@ CPLErr ShardedZarrDataset::SetTransform(const double *transform)
     return CE_None;
 }
 
-void ShardedZarrDataset::SetPixelIsPoint(bool isPoint)
+CPLErr ShardedZarrDataset::SetRegistration(const char *value)
 {
+    const bool isPoint = EQUAL(value, GDALMD_AOP_POINT);
+    if (!isPoint && !EQUAL(value, GDALMD_AOP_AREA))
+        return zsRefuse(CPLE_IllegalArg, "%s: AREA_OR_POINT: expected Area or Point, found \"%.100s\"",
+                        zsShown(m_view.store->name).c_str(), value);
     if (isPoint != Georef().pixel_is_point)
         m_georefChanged |= REGISTRATION;
     m_georef.is_area_declared = m_georef.is_area_declared && !isPoint;
     m_georef.pixel_is_point = isPoint;
+    return CE_None;
 }
 
 /* ---- What GDAL asks: of a side-car file first, then of the store ---- */
@@ -387,16 +390,15 @@ ZSGcps::ZSGcps(int count, const GDAL_GCP *points, const OGRSpatialReference *srs
 
 /* The name of a dataset with the values of a coordinate array: GDAL's warper knows no scale, so what is packed is named
  * as a VRT. */
-static std::string valuesName(const ZSStore &store, const char *path)
+static std::string valuesName(const ZSStore &store, const struct zs_node *node)
 {
     ZSConnection c;
     c.store = store.name;
-    const std::string name = c.SubdatasetName(path);
-    const struct zs_node *node;
+    const std::string name = c.SubdatasetName(node->path);
     ZSProperties p;
-    if (zs_hierarchy_node(store.hierarchy, path, &node, nullptr) != ZS_OK ||
-        zs_band_properties_read(node, &p, nullptr) != ZS_OK)
-        return name;
+    struct zs_error err;
+    if (zs_band_properties_read(node, &p, &err) != ZS_OK)
+        zsReport(err);
     // A fill value of 0 is a coordinate, unless an attribute declares it missing.
     const double missing = p.has_nodata ? zs_dtype_to_double(&node->array->dtype, p.nodata) : 0;
     const bool masks = p.has_nodata && !(p.nodata_is_implied && missing == 0);
@@ -420,7 +422,7 @@ CPLStringList ShardedZarrDataset::Geolocation()
 {
     CPLStringList md;
     const struct zs_georef &georef = Georef();
-    if (georef.geolocation_x == nullptr || georef.geolocation_y == nullptr)
+    if (georef.geolocation_x == nullptr)
         return md;
     md.SetNameValue("X_DATASET", valuesName(*m_view.store, georef.geolocation_x).c_str());
     md.SetNameValue("Y_DATASET", valuesName(*m_view.store, georef.geolocation_y).c_str());

@@ -245,16 +245,6 @@ void ShardedZarrDataset::ReadStructure()
     m_shown.Show("IMAGE_STRUCTURE", md.List(), GDALMajorObject::GetMetadata("IMAGE_STRUCTURE"));
 }
 
-CPLErr ShardedZarrDataset::SetRegistration(const char *value)
-{
-    const bool isPoint = EQUAL(value, GDALMD_AOP_POINT);
-    if (!isPoint && !EQUAL(value, GDALMD_AOP_AREA))
-        return zsRefuse(CPLE_IllegalArg, "%s: AREA_OR_POINT: expected Area or Point, found \"%.100s\"",
-                        zsShown(m_view.store->name).c_str(), value);
-    SetPixelIsPoint(isPoint);
-    return CE_None;
-}
-
 CPLErr ShardedZarrDataset::WillSetDomain(const char *domain, CPLStringList &list, bool &isStored)
 {
     const bool isDefault = zsIsDefaultDomain(domain);

@@ -164,8 +164,8 @@ static CPLErr fillLevel(ShardedZarrDataset &base, ShardedZarrDataset &from, Shar
     {
         // An overview takes its nodata from the source band; levels being made have none of their own to ask.
         if (&from != &base)
-            from.Band(b).CopyProperties(base.Band(b));
-        level.Band(b).CopyProperties(base.Band(b));
+            from.Band(b).Properties() = base.Band(b).Properties();
+        level.Band(b).Properties() = base.Band(b).Properties();
         const ZSScaledProgress scaled((b - 1) / bands, b / bands, progress, progressData);
         if (zsMakeLevelBand(from, level, b, resampling, GDALScaledProgress, scaled.Part(), options) != CE_None)
             return CE_Failure;

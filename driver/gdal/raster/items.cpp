@@ -7,18 +7,14 @@ std::string zsItemName(const char *item)
     return std::string(item, strcspn(item, "="));
 }
 
-static bool isNamed(const char *item, const char *name)
+/* Where the item of that name is, -1 where there is none. */
+static int find(CSLConstList items, const char *name, bool isInAnyCase = false)
 {
     const size_t length = strlen(name);
-    return strncmp(item, name, length) == 0 && item[length] == '=';
-}
-
-/* Where the item of that name is, -1 where there is none. */
-static int find(CSLConstList items, const char *name)
-{
     for (int i = 0; items != nullptr && items[i] != nullptr; i++)
     {
-        if (isNamed(items[i], name))
+        const bool isSame = isInAnyCase ? EQUALN(items[i], name, length) : strncmp(items[i], name, length) == 0;
+        if (isSame && items[i][length] == '=')
             return i;
     }
     return -1;
@@ -32,14 +28,8 @@ const char *zsItemValue(CSLConstList items, const char *name)
 
 const char *zsItemValueInAnyCase(CSLConstList items, const char *name)
 {
-    const size_t length = strlen(name);
-    const char *value = zsItemValue(items, name);
-    for (int i = 0; value == nullptr && items != nullptr && items[i] != nullptr; i++)
-    {
-        if (EQUALN(items[i], name, length) && items[i][length] == '=')
-            value = items[i] + length + 1;
-    }
-    return value;
+    const int exact = find(items, name), i = exact >= 0 ? exact : find(items, name, true);
+    return i >= 0 ? items[i] + strlen(name) + 1 : nullptr;
 }
 
 void zsSetItem(CPLStringList &items, const char *name, const char *value)
