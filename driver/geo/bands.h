@@ -109,7 +109,7 @@ enum zs_status zs_write_nodata(zs_json *attributes, const struct zs_dtype *dtype
 enum zs_status zs_write_band_properties(zs_json *attributes, const struct zs_band_properties *properties,
                                         unsigned which, struct zs_error *err);
 
-/* ---- Bands that differ (bands.c) ---- */
+/* ---- Bands that differ ---- */
 
 #define ZS_BANDS_ATTRIBUTE "gdal:bands"
 
@@ -145,25 +145,6 @@ void zs_remove_statistics(zs_json *attributes);
 
 /* Position of a name in the list; SIZE_MAX where the list lacks it or is absent. */
 size_t zs_band_list_position(const zs_json *attributes, const char *name);
-
-/* ---- Band properties in JSON, as attributes of an array and members of a band's entry hold them alike. Internal to
- * the room. Functions that return bool give false without memory only, unless they say otherwise ---- */
-
-/* Where a property is kept. */
-struct zs_band_member {
-    unsigned property;         /* ZS_BAND_...: metadata are the domains; 0 ends the table */
-    const char *member;        /* of a band's entry in gdal:bands */
-    bool (*is_valid)(const zs_json *member);
-    const char *attributes[4]; /* attributes of an array, for all its bands, NULL-terminated; the first is the one
-                                  that is written. None where the property has a writer of its own */
-};
-extern const struct zs_band_member zs_band_table[];
-
-/* The properties of a band as the entry that has a member for each that is set; without nodata where dtype, the type of
- * the array, is NULL. NULL without memory. */
-zs_json *zs_band_entry_make(const struct zs_band_properties *band, const struct zs_dtype *dtype);
-/* Takes the properties of which an entry has members; null and what is odd are none. Nodata only with dtype. */
-bool zs_band_entry_take(const zs_json *entry, const struct zs_dtype *dtype, struct zs_band_properties *band);
 
 /* A finite number of an attribute, or a text that is one; of a list, element `index`. False where it is none. */
 bool zs_number_at(const zs_json *attributes, const char *name, size_t index, double *out);

@@ -1,4 +1,4 @@
-#include "geo/cf.h"
+#include "geo/conventions.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* CF grid mapping variables: found, read as a CRS, written (CF 5.6, appendix F). */
-#include "geo/cf.h"
+#include "geo/conventions.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,7 +6,6 @@
 #include "array/array.h"
 #include "base/checked.h"
 #include "base/memory.h"
-#include "geo/cf.h"
 #include "geo/cf_time.h"
 #include "geo/conventions.h"
 #include "geo/variables.h"

@@ -141,7 +141,7 @@ struct zs_healpix;
 enum zs_status zs_write_dggs(zs_json *attributes, const struct zs_healpix *healpix, const char *dimension,
                              const char *coordinate, struct zs_error *err);
 
-/* ---- The georeferencing of one array in the conventions that its store uses (georef_write.c), for raster/ ---- */
+/* ---- The georeferencing of one array in the conventions that its store uses, for raster/ ---- */
 
 /* The conventions that georeference an array. */
 struct zs_georef_conventions {

@@ -7,7 +7,6 @@
 #include <cpl_conv.h>
 #include <cpl_string.h>
 
-#include "geo/cf.h"
 #include "geo/conventions.h"
 #include "geo/variables.h"
 

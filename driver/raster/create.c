@@ -5,7 +5,6 @@
 
 #include "base/checked.h"
 #include "geo/bands.h"
-#include "geo/cf.h"
 #include "geo/conventions.h"
 #include "geo/georef.h"
 #include "geo/variables.h"

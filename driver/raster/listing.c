@@ -6,7 +6,6 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "geo/bands.h"
-#include "geo/cf.h"
 #include "geo/conventions.h"
 #include "geo/georef.h"
 #include "geo/healpix.h"

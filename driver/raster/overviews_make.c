@@ -7,7 +7,6 @@
 #include "base/checked.h"
 #include "codec/chain.h"
 #include "geo/bands.h"
-#include "geo/cf.h"
 #include "geo/conventions.h"
 #include "geo/georef.h"
 #include "geo/variables.h"

@@ -11,7 +11,6 @@
 
 extern "C"
 {
-#include "geo/cf.h"
 #include "geo/conventions.h"
 #include "geo/variables.h"
 }

@@ -17,7 +17,7 @@
 
 extern "C"
 {
-#include "geo/cf.h"
+#include "geo/conventions.h"
 #include "raster/healpix.h"
 }
 

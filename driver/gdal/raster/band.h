@@ -64,7 +64,6 @@ class ShardedZarrRasterBand : public ZSWithMetadata<GDALPamRasterBand>
     /* Makes the metadata that are shown those that are written. */
     void TakeMetadata();
     void DropIdentity();
-    void WarnOfKeptItems();
     CPLErr SetElementOfNodata(const void *element);
     /* Before a property (ZS_BAND_UNIT ...) is set: it is written at the next flush. Fails (CPLError emitted) where the
      * store cannot hold it. */

@@ -298,17 +298,24 @@ GDALColorInterp ShardedZarrRasterBand::GetColorInterpretation()
 /* ---- Setting: into m_properties, which is flushed to the array's attributes; where the store is only read, into a
  * side-car file ---- */
 
+/* Items of an array of a group are the array's: new and changed ones are the band's, and go before them. */
 void ShardedZarrRasterBand::TakeMetadata()
 {
     auto &properties = Properties();
+    const CPLStringList &ofArray = Dataset().OwnItems(Source());
+    std::string words;
     if ((m_read & DOMAINS) != 0)
         zsTakeDomains(properties, *this);
-    if ((m_read & ITEMS) != 0)
+    if ((m_read & ITEMS) == 0)
+        return;
+    const CPLStringList own = zsItemsNotIn(m_shown.Get(), PositionItems(words).List());
+    properties.SetItems(zsItemsNotIn(own.List(), ofArray.List()).List());
+    for (int i = 0; i < ofArray.size(); i++)
     {
-        std::string words;
-        CPLStringList own = zsItemsNotIn(m_shown.Get(), PositionItems(words).List());
-        own = zsItemsNotIn(own.List(), Dataset().OwnItems(Source()).List());
-        properties.SetItems(own.List());
+        const std::string name = zsItemName(ofArray[i]);
+        if (zsItemValue(m_shown.Get(), name.c_str()) == nullptr)
+            CPLError(CE_Warning, CPLE_AppDefined, "%s: band %d: %s is an attribute of /%s: it stays",
+                     zsShown(poDS->GetDescription()).c_str(), nBand, name.c_str(), View().Array(Source()).node->path);
     }
 }
 
@@ -488,21 +495,6 @@ void ShardedZarrRasterBand::DropIdentity()
     m_changed |= pair;
 }
 
-/* Items of an array of a group are the array's: new and changed ones are written to the band, and go before them. */
-void ShardedZarrRasterBand::WarnOfKeptItems()
-{
-    if ((m_read & ITEMS) == 0 || (m_changed & ZS_BAND_METADATA) == 0)
-        return;
-    const CPLStringList &own = Dataset().OwnItems(Source());
-    for (int i = 0; i < own.size(); i++)
-    {
-        const std::string name = zsItemName(own[i]);
-        if (zsItemValue(m_shown.Get(), name.c_str()) == nullptr)
-            CPLError(CE_Warning, CPLE_AppDefined, "%s: band %d: %s is an attribute of /%s: it stays",
-                     zsShown(poDS->GetDescription()).c_str(), nBand, name.c_str(), View().Array(Source()).node->path);
-    }
-}
-
 enum zs_status ShardedZarrDataset::FlushBandsOf(size_t source, struct zs_error *err)
 {
     const ZSArray &array = m_view.Array(source);
@@ -511,7 +503,6 @@ enum zs_status ShardedZarrDataset::FlushBandsOf(size_t source, struct zs_error *
     for (int b = 1; b <= count; b++)
     {
         Band(before + b).DropIdentity();
-        Band(before + b).WarnOfKeptItems();
         if ((Band(before + b).m_changed & ZS_BAND_METADATA) != 0)
             Band(before + b).TakeMetadata();
         which |= std::exchange(Band(before + b).m_changed, 0);
