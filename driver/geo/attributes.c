@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/utf8.h"
 #include "geo/axes.h"
 #include "geo/georef.h"
 #include "zarr/json.h"
@@ -33,8 +32,7 @@ static bool is_mapping_alone(const zs_json *attributes)
     return zs_json_is_same(zs_json_get(attributes, "coordinates"), zs_json_get(attributes, "grid_mapping"));
 }
 
-/* Whether GDAL shows the attribute in another way: as nodata, scale, offset, unit, CRS or dimensions. */
-static bool is_shown_elsewhere(const struct zs_node *node, const char *name,
+bool zs_attribute_is_elsewhere(const struct zs_node *node, const char *name,
                                const struct zs_band_properties *properties, bool has_srs)
 {
     const bool is_unsigned = node->array != NULL && node->array->dtype.is_declared_signed;
@@ -50,11 +48,11 @@ static bool is_shown_elsewhere(const struct zs_node *node, const char *name,
 
 /* ---- Values ---- */
 
-/* JSON has no word for these: so they are written (zs_attribute_write()), as fill values are. */
-static bool read_special(const zs_json *value, double *number)
+bool zs_attribute_double(const zs_json *value, double *number)
 {
     const char *text;
-    return zs_json_string(value, &text) && zs_number_double(text, number) && !isfinite(*number);
+    return zs_json_string(value, &text) ? zs_number_double(text, number) && !isfinite(*number)
+                                        : zs_json_double(value, number);
 }
 
 static enum zs_attribute_kind kind_of(const zs_json *value)
@@ -64,7 +62,7 @@ static enum zs_attribute_kind kind_of(const zs_json *value)
     double number;
     switch (zs_json_typeof(value)) {
     case ZS_JSON_STRING:
-        return read_special(value, &number) ? ZS_ATTRIBUTE_DOUBLE : ZS_ATTRIBUTE_TEXT;
+        return zs_attribute_double(value, &number) ? ZS_ATTRIBUTE_DOUBLE : ZS_ATTRIBUTE_TEXT;
     case ZS_JSON_NUMBER: {
         /* A writer of 1.0 meant a real number. */
         const char *token;
@@ -72,9 +70,9 @@ static enum zs_attribute_kind kind_of(const zs_json *value)
             return ZS_ATTRIBUTE_JSON; /* 1e400: no double holds it */
         if (zs_json_number(value, &token) && strpbrk(token, ".eE") != NULL)
             return ZS_ATTRIBUTE_DOUBLE;
-        return zs_json_int64(value, &i)    ? ZS_ATTRIBUTE_INT64
-               : zs_json_uint64(value, &u) ? ZS_ATTRIBUTE_UINT64
-                                           : ZS_ATTRIBUTE_DOUBLE;
+        if (zs_json_int64(value, &i))
+            return i >= INT32_MIN && i <= INT32_MAX ? ZS_ATTRIBUTE_INT32 : ZS_ATTRIBUTE_INT64;
+        return zs_json_uint64(value, &u) ? ZS_ATTRIBUTE_UINT64 : ZS_ATTRIBUTE_DOUBLE;
     }
     default:
         return ZS_ATTRIBUTE_JSON;
@@ -97,148 +95,34 @@ static enum zs_attribute_kind kind_of_list(const zs_json *list)
         return are_strings ? ZS_ATTRIBUTE_TEXT : ZS_ATTRIBUTE_JSON;
     if (has[ZS_ATTRIBUTE_DOUBLE] || (has[ZS_ATTRIBUTE_UINT64] && has_negative))
         return ZS_ATTRIBUTE_DOUBLE;
-    return has[ZS_ATTRIBUTE_UINT64] ? ZS_ATTRIBUTE_UINT64 : ZS_ATTRIBUTE_INT64;
+    return has[ZS_ATTRIBUTE_UINT64]  ? ZS_ATTRIBUTE_UINT64
+           : has[ZS_ATTRIBUTE_INT64] ? ZS_ATTRIBUTE_INT64
+                                     : ZS_ATTRIBUTE_INT32;
 }
 
-static void take_value(struct zs_attribute *a, size_t at, const zs_json *value)
+enum zs_attribute_kind zs_attribute_kind_of(const zs_json *attribute, bool *is_list)
 {
-    switch (a->kind) {
-    case ZS_ATTRIBUTE_TEXT:
-        zs_json_string(value, &a->texts[at]);
-        break;
-    case ZS_ATTRIBUTE_INT64:
-        zs_json_int64(value, &a->numbers[at].i);
-        break;
-    case ZS_ATTRIBUTE_UINT64:
-        zs_json_uint64(value, &a->numbers[at].u);
-        break;
-    case ZS_ATTRIBUTE_DOUBLE:
-        if (!read_special(value, &a->numbers[at].d))
-            zs_json_double(value, &a->numbers[at].d);
-        break;
-    case ZS_ATTRIBUTE_JSON:
-        break;
-    }
-}
-
-static bool read_attribute(const zs_json *member, struct zs_attribute *a)
-{
-    const bool is_array = zs_json_is_array(member);
-    *a = (struct zs_attribute){.name = zs_json_name(member)};
-    a->kind = is_array ? kind_of_list(member) : kind_of(member);
-    a->is_list = is_array && a->kind != ZS_ATTRIBUTE_JSON;
-    a->count = a->is_list ? zs_json_size(member) : 1;
-    const bool is_text = a->kind == ZS_ATTRIBUTE_TEXT || a->kind == ZS_ATTRIBUTE_JSON;
-    if (is_text)
-        a->texts = zs_calloc(a->count, sizeof *a->texts);
-    else
-        a->numbers = zs_calloc(a->count, sizeof *a->numbers);
-    if (a->texts == NULL && a->numbers == NULL)
-        return false;
-    if (a->kind == ZS_ATTRIBUTE_JSON) {
-        a->json = zs_json_print(member);
-        a->texts[0] = a->json;
-        return a->json != NULL;
-    }
-    size_t at = 0;
-    for (const zs_json *e = a->is_list ? zs_json_first(member) : member; e != NULL && at < a->count;
-         e = a->is_list ? zs_json_next(e) : NULL)
-        take_value(a, at++, e);
-    return true;
-}
-
-enum zs_status zs_attributes_read(const struct zs_node *node, const char *only,
-                                  const struct zs_band_properties *properties, bool has_srs,
-                                  struct zs_attribute **attributes, size_t *count, struct zs_error *err)
-{
-    struct zs_attribute *list = zs_calloc(zs_json_size(node->attributes), sizeof *list);
-    size_t n = 0;
-    bool ok = list != NULL;
-    for (const zs_json *a = zs_json_first(node->attributes); a != NULL && ok; a = zs_json_next(a)) {
-        const char *name = zs_json_name(a);
-        if (only != NULL ? strcmp(name, only) != 0
-                         : properties != NULL && is_shown_elsewhere(node, name, properties, has_srs))
-            continue;
-        ok = read_attribute(a, &list[n++]);
-    }
-    if (!ok) {
-        zs_attributes_free(list, n);
-        return zs_fail_memory(err);
-    }
-    *attributes = list;
-    *count = n;
-    return ZS_OK;
-}
-
-void zs_attributes_free(struct zs_attribute *attributes, size_t count)
-{
-    for (size_t i = 0; i < count && attributes != NULL; i++) {
-        free(attributes[i].texts);
-        free(attributes[i].json);
-        free(attributes[i].numbers);
-    }
-    free(attributes);
+    const bool is_array = zs_json_is_array(attribute);
+    const enum zs_attribute_kind kind = is_array ? kind_of_list(attribute) : kind_of(attribute);
+    *is_list = is_array && kind != ZS_ATTRIBUTE_JSON;
+    return kind;
 }
 
 /* ---- Writing ---- */
 
-/* Adds the element at `index` to a list. */
-static bool add_value(zs_json *list, const struct zs_attribute *a, size_t index)
+enum zs_status zs_attribute_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *name,
+                                  const zs_json *value, struct zs_error *err)
 {
-    switch (a->kind) {
-    case ZS_ATTRIBUTE_TEXT:
-        return zs_json_add_string(list, NULL, a->texts[index]) != NULL;
-    case ZS_ATTRIBUTE_INT64:
-        return zs_json_add_int64(list, NULL, a->numbers[index].i) != NULL;
-    case ZS_ATTRIBUTE_UINT64:
-        return zs_json_add_uint64(list, NULL, a->numbers[index].u) != NULL;
-    case ZS_ATTRIBUTE_DOUBLE:
-        return zs_json_add_double(list, NULL, a->numbers[index].d) != NULL;
-    case ZS_ATTRIBUTE_JSON:
-        return zs_json_add_raw(list, NULL, a->texts[index]) != NULL;
-    }
-    return false;
-}
-
-/* The value as a node of its own. */
-static enum zs_status value_of(const struct zs_attribute *a, zs_json **value, struct zs_error *err)
-{
-    zs_json *list = zs_json_new_array();
-    bool ok = list != NULL;
-    for (size_t i = 0; i < a->count && ok; i++)
-        if (!(ok = add_value(list, a, i)) && a->kind == ZS_ATTRIBUTE_JSON) {
-            zs_json_free(list);
-            return zs_fail(err, ZS_ARGUMENT, "attribute %s: expected JSON, found %.200s", a->name, a->texts[i]);
-        }
-    *value = ok && !a->is_list ? zs_json_copy(zs_json_first(list)) : list;
-    if (!ok || !a->is_list)
-        zs_json_free(list);
-    return ok && *value != NULL ? ZS_OK : zs_fail_memory(err);
-}
-
-static enum zs_status check_texts(const struct zs_attribute *a, struct zs_error *err)
-{
-    bool is_text = a->name[0] != '\0' && zs_utf8_check(a->name, strlen(a->name), NULL);
-    for (size_t i = 0; a->texts != NULL && i < a->count; i++)
-        is_text = is_text && zs_utf8_check(a->texts[i], strlen(a->texts[i]), NULL);
-    return is_text ? ZS_OK
-                   : zs_fail(err, ZS_ARGUMENT, "attribute \"%.200s\": expected a name, and text in UTF-8", a->name);
-}
-
-enum zs_status zs_attribute_write(struct zs_hierarchy *hierarchy, const struct zs_node *node,
-                                  const struct zs_attribute *a, struct zs_error *err)
-{
-    zs_json *attributes, *value = NULL;
-    ZS_TRY(check_texts(a, err));
-    ZS_TRY(value_of(a, &value, err));
+    zs_json *attributes, *copy = zs_json_copy(value); /* it may be one of these */
+    ZS_TRY_MEMORY(copy, err);
     const enum zs_status status = zs_hierarchy_edit(hierarchy, node, &attributes, err);
     if (status != ZS_OK) {
-        zs_json_free(value);
+        zs_json_free(copy);
         return status;
     }
-    if (strcmp(a->name, "_FillValue") == 0 || strcmp(a->name, "missing_value") == 0)
+    if (strcmp(name, "_FillValue") == 0 || strcmp(name, "missing_value") == 0)
         zs_json_remove(attributes, ZS_NO_NODATA_ATTRIBUTE);
-    return zs_json_set(attributes, a->name, value) != NULL ? ZS_OK : zs_fail_memory(err);
+    return zs_json_set(attributes, name, copy) != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 enum zs_status zs_attribute_remove(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *name,

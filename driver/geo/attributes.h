@@ -1,5 +1,4 @@
-/* geo/attributes.h: what GDAL's multidimensional API shows of a node: its attributes as typed values,
- * its dimensions, and its CRS. */
+/* geo/attributes.h: what GDAL's multidimensional API shows of a node: its attributes, its dimensions, and its CRS. */
 #pragma once
 
 #include <ogr_srs_api.h>
@@ -9,44 +8,27 @@
 
 enum zs_attribute_kind {
     ZS_ATTRIBUTE_TEXT,
+    ZS_ATTRIBUTE_INT32,
     ZS_ATTRIBUTE_INT64,
     ZS_ATTRIBUTE_UINT64, /* whole numbers, of which one is above INT64_MAX and none below 0 */
     ZS_ATTRIBUTE_DOUBLE,
     ZS_ATTRIBUTE_JSON /* all else, as its JSON text: objects, lists of several kinds or of none, booleans, null */
 };
 
-union zs_number {
-    int64_t i;
-    uint64_t u;
-    double d;
-};
-
-/* One attribute: a value, or a list of values of one kind. */
-struct zs_attribute {
-    const char *name; /* borrowed from the node */
-    enum zs_attribute_kind kind;
-    bool is_list; /* else count is 1 */
-    size_t count; /* > 0 */
-    const char **texts; /* TEXT, JSON: `count` of them; the list is owned, texts are borrowed from the node */
-    char *json;         /* owned; texts[0] of JSON */
-    union zs_number *numbers; /* of all other kinds: `count` of them, owned */
-};
-
-/* The attributes of a node in the order of its document, or `only` the one of that name (NULL: all); release with
- * zs_attributes_free(). With `properties`, attributes that hold nodata, scale, offset and unit of these are left out;
- * with `has_srs` those that name the CRS. ZS_NO_MEMORY only. */
-enum zs_status zs_attributes_read(const struct zs_node *node, const char *only,
-                                  const struct zs_band_properties *properties, bool has_srs,
-                                  struct zs_attribute **attributes, size_t *count, struct zs_error *err);
-void zs_attributes_free(struct zs_attribute *attributes, size_t count);
+/* The kind of an attribute: of its value, or that which holds all values of a list. */
+enum zs_attribute_kind zs_attribute_kind_of(const zs_json *attribute, bool *is_list);
+/* A number, or a text "NaN", "Infinity" or "-Infinity", for which JSON has no word. */
+bool zs_attribute_double(const zs_json *value, double *number);
+/* Whether GDAL shows the attribute in another way: as nodata, scale, offset or unit of these properties, as dimensions,
+ * or with has_srs as the CRS. */
+bool zs_attribute_is_elsewhere(const struct zs_node *node, const char *name,
+                               const struct zs_band_properties *properties, bool has_srs);
 
 /* ---- Changing: in memory, in the store at the flush of the hierarchy ---- */
 
-/* Sets the attribute of that name: a text, a number, a list of either (also of none), or what its JSON text is. Numbers
- * that JSON has not are the texts "NaN", "Infinity" and "-Infinity", which are read as numbers. The attribute keeps its
- * position. ZS_ARGUMENT where a text is no JSON, or no UTF-8. */
-enum zs_status zs_attribute_write(struct zs_hierarchy *hierarchy, const struct zs_node *node,
-                                  const struct zs_attribute *attribute, struct zs_error *err);
+/* Sets the attribute of that name to a copy of a value, in the position that it has. */
+enum zs_status zs_attribute_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *name,
+                                  const zs_json *value, struct zs_error *err);
 /* Removes one; that there is none is fine. */
 enum zs_status zs_attribute_remove(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *name,
                                    struct zs_error *err);
@@ -60,7 +42,7 @@ enum zs_status zs_properties_write(struct zs_hierarchy *hierarchy, const struct 
 /* Whether attributes declare missing elements, rather than the fill value alone. */
 bool zs_declares_nodata(const struct zs_node *node);
 
-/* Whether attributes name a CRS that zs_attributes_read() leaves out. */
+/* Whether attributes name a CRS, which zs_attribute_is_elsewhere() leaves out with has_srs. */
 bool zs_names_srs(const struct zs_node *node);
 
 /* The list of codecs of an array as JSON text; freed with free(), NULL without memory or where there is none. */

@@ -270,7 +270,7 @@ bool zsMdimChangeDimensions(ZSMdimStore &store, const ZSMdimNode &handle, const 
 
 /* ---- mdim_attribute.cpp ---- */
 
-/* The attributes of a node as zs_attributes_read() has them. */
+/* The attributes of a node, but with `properties` those that GDAL shows in another way. */
 std::vector<std::shared_ptr<GDALAttribute>> zsMdimAttributes(const std::shared_ptr<ZSMdimStore> &store,
                                                              const std::shared_ptr<ZSMdimNode> &handle,
                                                              const struct zs_band_properties *properties, bool hasSrs);

@@ -11,27 +11,6 @@ extern "C"
 
 namespace
 {
-/* Attributes of a node as the core has them. */
-struct Attributes
-{
-    struct zs_attribute *list = nullptr;
-    size_t count = 0;
-
-    Attributes() = default;
-    Attributes(const Attributes &) = delete;
-    Attributes &operator=(const Attributes &) = delete;
-    ~Attributes()
-    {
-        zs_attributes_free(list, count);
-    }
-    /* As zs_attributes_read(); false with CPLError emitted. */
-    bool Read(const struct zs_node *node, const char *only, const struct zs_band_properties *properties, bool hasSrs)
-    {
-        struct zs_error err;
-        return zs_attributes_read(node, only, properties, hasSrs, &list, &count, &err) == ZS_OK || zsReport(err);
-    }
-};
-
 class ZSMdimAttribute final : public GDALAttribute, public ZSMdimObject
 {
     bool m_isStored; /* else it is new, and not written yet */
@@ -39,6 +18,7 @@ class ZSMdimAttribute final : public GDALAttribute, public ZSMdimObject
     std::vector<std::shared_ptr<GDALDimension>> m_dimensions;
 
     const struct zs_node *CurrentNode() const;
+    bool AddValue(zs_json *list, const void *from, const GDALExtendedDataType &type) const;
 
   protected:
     bool IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
@@ -111,56 +91,92 @@ const struct zs_node *ZSMdimAttribute::CurrentNode() const
 
 /* ---- Reading ---- */
 
-/* The type of numbers as they are in a struct zs_attribute. */
-static GDALDataType numberType(enum zs_attribute_kind kind)
+static GDALExtendedDataType typeOf(enum zs_attribute_kind kind)
 {
-    return kind == ZS_ATTRIBUTE_DOUBLE ? GDT_Float64 : kind == ZS_ATTRIBUTE_UINT64 ? GDT_UInt64 : GDT_Int64;
-}
-
-/* Whole numbers have the smallest type that GDAL's other drivers would take. */
-static GDALExtendedDataType typeOf(const struct zs_attribute &a)
-{
-    if (a.texts != nullptr)
-        return GDALExtendedDataType::CreateString(0, a.kind == ZS_ATTRIBUTE_JSON ? GEDTST_JSON : GEDTST_NONE);
-    const auto isSmall = [](const union zs_number &n) { return n.i >= INT32_MIN && n.i <= INT32_MAX; };
-    const bool areSmall = a.kind == ZS_ATTRIBUTE_INT64 && std::all_of(a.numbers, a.numbers + a.count, isSmall);
-    return GDALExtendedDataType::Create(areSmall ? GDT_Int32 : numberType(a.kind));
+    switch (kind)
+    {
+    case ZS_ATTRIBUTE_TEXT:
+        return GDALExtendedDataType::CreateString();
+    case ZS_ATTRIBUTE_INT32:
+        return GDALExtendedDataType::Create(GDT_Int32);
+    case ZS_ATTRIBUTE_INT64:
+        return GDALExtendedDataType::Create(GDT_Int64);
+    case ZS_ATTRIBUTE_UINT64:
+        return GDALExtendedDataType::Create(GDT_UInt64);
+    case ZS_ATTRIBUTE_DOUBLE:
+        return GDALExtendedDataType::Create(GDT_Float64);
+    case ZS_ATTRIBUTE_JSON:
+        break;
+    }
+    return GDALExtendedDataType::CreateString(0, GEDTST_JSON);
 }
 
 std::vector<std::shared_ptr<GDALAttribute>> zsMdimAttributes(const std::shared_ptr<ZSMdimStore> &store,
                                                              const std::shared_ptr<ZSMdimNode> &handle,
                                                              const struct zs_band_properties *properties, bool hasSrs)
 {
-    Attributes found;
     std::vector<std::shared_ptr<GDALAttribute>> out;
     const struct zs_node *node = store->Node(*handle);
-    if (node == nullptr || !found.Read(node, nullptr, properties, hasSrs))
-        return out;
-    for (const struct zs_attribute *a = found.list; a < found.list + found.count; a++)
-        out.push_back(make(store, handle, node, a->name, typeOf(*a),
-                           std::vector<GUInt64>(a->is_list ? 1 : 0, a->count), true));
+    const zs_json *a = node != nullptr ? zs_json_first(node->attributes) : nullptr;
+    for (; a != nullptr; a = zs_json_next(a))
+    {
+        bool isList;
+        const enum zs_attribute_kind kind = zs_attribute_kind_of(a, &isList);
+        if (properties == nullptr || !zs_attribute_is_elsewhere(node, zs_json_name(a), properties, hasSrs))
+            out.push_back(make(store, handle, node, zs_json_name(a), typeOf(kind),
+                               std::vector<GUInt64>(isList ? 1 : 0, zs_json_size(a)), true));
+    }
     return out;
+}
+
+/* One value of an attribute of that kind. */
+static bool readValue(const zs_json *value, enum zs_attribute_kind kind, void *to, const GDALExtendedDataType &type)
+{
+    const auto copy = [&](const void *from, GDALDataType own)
+    { return GDALExtendedDataType::CopyValue(from, GDALExtendedDataType::Create(own), to, type); };
+    const ZSOwned<char> printed(kind == ZS_ATTRIBUTE_JSON ? zs_json_print(value) : nullptr,
+                                [](char *text) { free(text); });
+    const char *text = printed.get();
+    double real;
+    uint64_t natural;
+    int64_t whole;
+    if (kind == ZS_ATTRIBUTE_DOUBLE)
+        return zs_attribute_double(value, &real) && copy(&real, GDT_Float64);
+    if (kind == ZS_ATTRIBUTE_UINT64)
+        return zs_json_uint64(value, &natural) && copy(&natural, GDT_UInt64);
+    if (kind == ZS_ATTRIBUTE_INT32 || kind == ZS_ATTRIBUTE_INT64)
+        return zs_json_int64(value, &whole) && copy(&whole, GDT_Int64);
+    if (text == nullptr && !zs_json_string(value, &text))
+        return false;
+    return GDALExtendedDataType::CopyValue(&text, GDALExtendedDataType::CreateString(), to, type);
 }
 
 bool ZSMdimAttribute::IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
                             const GDALExtendedDataType &type, void *data) const
 {
     return zsGuard([&]() -> bool {
-        Attributes found;
-        const bool isList = !m_dimensions.empty();
-        const size_t first = isList ? static_cast<size_t>(start[0]) : 0;
         const struct zs_node *node = CurrentNode();
-        if (node == nullptr || !found.Read(node, GetName().c_str(), nullptr, false))
+        const zs_json *attribute = node != nullptr ? zs_json_get(node->attributes, GetName().c_str()) : nullptr;
+        bool isList, ok = true;
+        const enum zs_attribute_kind kind = zs_attribute_kind_of(attribute, &isList);
+        std::vector<const zs_json *> values;
+        for (const zs_json *e = isList ? zs_json_first(attribute) : attribute; e != nullptr;
+             e = isList ? zs_json_next(e) : nullptr)
+            values.push_back(e);
+        if (node == nullptr)
             return false;
-        const struct zs_attribute *a = found.list;
-        if (found.count == 0 || a->count != GetTotalElementsCount())
+        if (values.size() != GetTotalElementsCount())
             return zsRefuse(CPLE_AppDefined, "attribute %s: has no value, or another number of them by now",
                             GetFullName().c_str());
-        const void *values = a->texts != nullptr ? static_cast<const void *>(a->texts + first) : a->numbers + first;
-        const auto from = a->texts != nullptr ? GDALExtendedDataType::CreateString()
-                                              : GDALExtendedDataType::Create(numberType(a->kind));
-        return GDALExtendedDataType::CopyValues(values, from, isList ? step[0] : 1, data, type, isList ? stride[0] : 1,
-                                                isList ? count[0] : 1);
+        const bool isMany = !m_dimensions.empty();
+        const GPtrDiff_t by = (isMany ? stride[0] : 1) * static_cast<GPtrDiff_t>(type.GetSize());
+        auto *to = static_cast<GByte *>(data);
+        for (size_t i = 0; i < (isMany ? count[0] : 1) && ok; i++)
+        {
+            const GInt64 at = isMany ? static_cast<GInt64>(start[0]) + static_cast<GInt64>(i) * step[0] : 0;
+            ok = readValue(values[static_cast<size_t>(at)], kind, to + static_cast<GPtrDiff_t>(i) * by, type);
+        }
+        return ok;
     });
 }
 
@@ -193,53 +209,69 @@ std::shared_ptr<GDALAttribute> zsMdimNewAttribute(const std::shared_ptr<ZSMdimSt
     return nullptr;
 }
 
+/* Adds a value to a list, as the type of the attribute holds it. False with CPLError emitted. */
+bool ZSMdimAttribute::AddValue(zs_json *list, const void *from, const GDALExtendedDataType &type) const
+{
+    zs_json *added = nullptr;
+    const GDALDataType own = m_type.GetNumericDataType();
+    const auto number = [&](GDALDataType wide, void *to)
+    {
+        GByte value[sizeof(double)];
+        return GDALExtendedDataType::CopyValue(from, type, value, m_type) &&
+               GDALExtendedDataType::CopyValue(value, m_type, to, GDALExtendedDataType::Create(wide));
+    };
+    std::string text;
+    double real;
+    uint64_t natural;
+    int64_t whole;
+    if (m_type.GetClass() == GEDTC_STRING)
+    {
+        const bool isJson = m_type.GetSubType() == GEDTST_JSON;
+        if (!zsMdimTextOf(from, type, text))
+            return false;
+        added = isJson ? zs_json_add_raw(list, nullptr, text.c_str()) : zs_json_add_string(list, nullptr, text.c_str());
+        if (added == nullptr && isJson)
+            return zsRefuse(CPLE_AppDefined, "attribute %s: expected JSON, found %.200s", GetName().c_str(),
+                            text.c_str());
+    }
+    else if (GDALDataTypeIsFloating(own) ? !number(GDT_Float64, &real)
+             : own == GDT_UInt64         ? !number(GDT_UInt64, &natural)
+                                         : !number(GDT_Int64, &whole))
+        return false;
+    else
+        added = GDALDataTypeIsFloating(own) ? zs_json_add_double(list, nullptr, real)
+                : own == GDT_UInt64         ? zs_json_add_uint64(list, nullptr, natural)
+                                            : zs_json_add_int64(list, nullptr, whole);
+    if (added == nullptr)
+        throw std::bad_alloc();
+    return true;
+}
+
 /* Writes all values, as GDAL asks for. */
 bool ZSMdimAttribute::IWrite(const GUInt64 *, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
                              const GDALExtendedDataType &type, const void *data)
 {
     return zsGuard([&]() -> bool {
-        struct zs_attribute a = {};
         const std::string name = GetName();
         const struct zs_node *node = m_store->CheckUpdatable() ? CurrentNode() : nullptr;
-        a.name = name.c_str();
-        a.is_list = !m_dimensions.empty();
-        a.count = static_cast<size_t>(GetTotalElementsCount());
+        const bool isList = !m_dimensions.empty();
+        const auto total = static_cast<size_t>(GetTotalElementsCount());
         if (node == nullptr)
             return false;
-        if (a.is_list && (count[0] != a.count || step[0] != 1))
+        if (isList && (count[0] != total || step[0] != 1))
             return zsRefuse(CPLE_NotSupported, "attribute %s: expected all %zu values at once", GetFullName().c_str(),
-                            a.count);
-        const GPtrDiff_t by = a.is_list ? stride[0] : 1;
-        std::vector<union zs_number> numbers(a.count + 1);
-        std::vector<std::string> texts(a.count);
-        std::vector<const char *> pointers(a.count + 1);
-        if (m_type.GetClass() == GEDTC_STRING)
+                            total);
+        const GPtrDiff_t by = (isList ? stride[0] : 1) * static_cast<GPtrDiff_t>(type.GetSize());
+        const auto *from = static_cast<const GByte *>(data);
+        const ZSOwned<zs_json> list(zs_json_new_array(), zs_json_free);
+        for (size_t i = 0; i < total; i++)
         {
-            a.kind = m_type.GetSubType() == GEDTST_JSON ? ZS_ATTRIBUTE_JSON : ZS_ATTRIBUTE_TEXT;
-            a.texts = pointers.data();
-            for (size_t i = 0; i < a.count; i++)
-            {
-                const GPtrDiff_t at = static_cast<GPtrDiff_t>(i) * by * static_cast<GPtrDiff_t>(type.GetSize());
-                if (!zsMdimTextOf(static_cast<const char *>(data) + at, type, texts[i]))
-                    return false;
-                pointers[i] = texts[i].c_str();
-            }
-        }
-        else
-        {
-            const GDALDataType own = m_type.GetNumericDataType();
-            std::vector<GByte> values((a.count + 1) * m_type.GetSize());
-            a.kind = GDALDataTypeIsFloating(own) ? ZS_ATTRIBUTE_DOUBLE
-                     : own == GDT_UInt64         ? ZS_ATTRIBUTE_UINT64
-                                                 : ZS_ATTRIBUTE_INT64;
-            a.numbers = numbers.data();
-            if (!GDALExtendedDataType::CopyValues(data, type, by, values.data(), m_type, 1, a.count))
+            if (!AddValue(list.get(), from + static_cast<GPtrDiff_t>(i) * by, type))
                 return false;
-            const auto as = GDALExtendedDataType::Create(numberType(a.kind));
-            GDALExtendedDataType::CopyValues(values.data(), m_type, 1, numbers.data(), as, 1, a.count);
         }
         const auto write = [&](struct zs_hierarchy *hierarchy, struct zs_error *err) {
-            return zs_attribute_write(hierarchy, node, &a, err);
+            return zs_attribute_write(hierarchy, node, name.c_str(), isList ? list.get() : zs_json_first(list.get()),
+                                      err);
         };
         const bool ok = m_store->Edit(write);
         m_isStored = m_isStored || ok;
@@ -258,13 +290,12 @@ bool ZSMdimAttribute::Rename(const std::string &given)
         if (name.empty() || zs_attribute_exists(node, name.c_str()))
             return zsRefuse(CPLE_AppDefined, "attribute %s: \"%s\": %s", GetFullName().c_str(), name.c_str(),
                             name.empty() ? "expected a name" : "there is one already");
-        Attributes found;
+        const zs_json *value = zs_json_get(node->attributes, before.c_str());
         const auto rename = [&](struct zs_hierarchy *hierarchy, struct zs_error *err) {
-            found.list->name = name.c_str();
-            ZS_TRY(zs_attribute_write(hierarchy, node, found.list, err));
+            ZS_TRY(zs_attribute_write(hierarchy, node, name.c_str(), value, err));
             return zs_attribute_remove(hierarchy, node, before.c_str(), err);
         };
-        if (m_isStored && (!found.Read(node, before.c_str(), nullptr, false) || !m_store->Edit(rename)))
+        if (m_isStored && !m_store->Edit(rename))
             return false;
         BaseRename(name);
         return true;
