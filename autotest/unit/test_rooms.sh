@@ -32,7 +32,7 @@ shard 1697
 icechunk 1491
 codec 4409
 zarr 5944
-store 4517
+store 4539
 base 1640
 END
 for path in */; do
