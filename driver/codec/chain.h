@@ -116,10 +116,6 @@ const char *zs_compression_name(const struct zs_array_meta *meta);
  * NULL without that codec. */
 const char *zs_blosc_filter_name(const struct zs_array_meta *meta);
 
-/* Sets the filter of that codec, and what goes with it, in the `codecs` of a document. False without that codec, or
- * memory. The header of each blosc frame names its filter: stored chunks are read as before. */
-bool zs_blosc_set(zs_json *codecs, const struct zs_blosc_settings *settings);
-
 /* Whether each innermost chunk has a crc32c, as CHUNK_CHECKSUM=YES makes it. */
 bool zs_has_chunk_checksum(const struct zs_array_meta *meta);
 

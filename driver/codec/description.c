@@ -69,21 +69,6 @@ const char *zs_blosc_filter_name(const struct zs_array_meta *meta)
     return zs_json_equals(shuffle, "bitshuffle") ? "BIT" : zs_json_equals(shuffle, "noshuffle") ? "NONE" : NULL;
 }
 
-static bool set_integer(zs_json *configuration, const char *member, int value)
-{
-    zs_json_remove(configuration, member);
-    return zs_json_add_int64(configuration, member, value) != NULL;
-}
-
-bool zs_blosc_set(zs_json *codecs, const struct zs_blosc_settings *settings)
-{
-    zs_json *codec = (zs_json *)(uintptr_t)find(codecs, is_blosc); /* of what the caller owns */
-    zs_json *configuration = codec != NULL ? zs_json_get_mutable(codec, "configuration") : NULL;
-    return configuration != NULL && zs_json_set_string(configuration, "shuffle", settings->shuffle) &&
-           set_integer(configuration, "clevel", settings->level) &&
-           set_integer(configuration, "blocksize", settings->block_size);
-}
-
 bool zs_has_chunk_checksum(const struct zs_array_meta *meta)
 {
     const zs_json *codecs = meta->codecs;

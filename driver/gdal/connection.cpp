@@ -247,6 +247,13 @@ bool zsParseConnection(const char *name, ZSConnection &c, std::string &reason)
     return true;
 }
 
+bool zsParseName(const char *name, ZSConnection &connection)
+{
+    std::string reason;
+    return zsParseConnection(name, connection, reason) ||
+           zsRefuse(CPLE_AppDefined, "%s: %s", zsShown(name).c_str(), zsShown(reason).c_str());
+}
+
 std::string zsRootArrayName(const std::string &root)
 {
     std::string name = root.substr(root.find_last_of("/\\") + 1);

@@ -49,6 +49,8 @@ std::string zsUnescapedWord(const std::string &text);
  * /vsicurl/. Behind the path of a repository stands which commit: ?branch=x, ?tag=x, ?snapshot=ID, ?as_of=time, with &
  * between two. False, with a reason, when it is malformed. */
 bool zsParseConnection(const char *name, ZSConnection &connection, std::string &reason);
+/* Likewise; emits a CPLError. */
+bool zsParseName(const char *name, ZSConnection &connection);
 
 /* Where an archive has no zarr.json, but holds one folder alone that has: the store of the connection is that. */
 bool zsEnterArchive(ZSConnection &connection);

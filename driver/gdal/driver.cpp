@@ -90,12 +90,6 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     return copy(name, source, strict != FALSE, options, progress, progressData);
 }
 
-static GDALDataset *create(const char *name, int width, int height, int bands, GDALDataType type,
-                           ZSCreateOptions options)
-{
-    return zsRasterCreate(name, width, height, bands, type, options);
-}
-
 static void addCreation(GDALDriver &driver)
 {
     driver.SetMetadataItem(GDAL_DMD_CREATIONDATATYPES, "Byte "
@@ -109,7 +103,7 @@ static void addCreation(GDALDriver &driver)
                                                        "Float32 Float64 CFloat32 CFloat64");
     driver.SetMetadataItem(GDAL_DMD_CREATIONOPTIONLIST, zsOptionList(ZS_RASTER).c_str());
     driver.pfnCreateCopy = ZSGuarded<createCopy>::Call;
-    driver.pfnCreate = ZSGuarded<create>::Call;
+    driver.pfnCreate = ZSGuarded<zsRasterCreate>::Call;
     driver.SetMetadataItem(GDAL_DCAP_CREATE_MULTIDIMENSIONAL, "YES");
     driver.SetMetadataItem(GDAL_DMD_MULTIDIM_DATASET_CREATIONOPTIONLIST, zsOptionList(ZS_DATASET).c_str());
     driver.SetMetadataItem(GDAL_DMD_MULTIDIM_ARRAY_CREATIONOPTIONLIST, zsOptionList(ZS_ARRAY).c_str());

@@ -35,7 +35,7 @@ std::unique_ptr<GDALDataset> zsMdimOpen(const std::shared_ptr<ZSStore> &store, c
 
 /* GDALDriver::pfnCreate and pfnCreateMultiDimensional. The caller owns the dataset; null (CPLError emitted). */
 GDALDataset *zsRasterCreate(const char *name, int width, int height, int bands, GDALDataType type,
-                            CSLConstList options);
+                            ZSCreateOptions options);
 GDALDataset *zsMdimCreate(const char *name, CSLConstList rootOptions, CSLConstList options);
 
 /* GDALDriver::pfnCreateCopy, of bands or of a root group; progress may be null. */

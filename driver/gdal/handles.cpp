@@ -1,5 +1,6 @@
 #include "handles.h"
 
+#include <algorithm>
 #include <cstdarg>
 #include <map>
 #include <memory>
@@ -14,24 +15,21 @@ extern "C"
 #include "base/utf8.h"
 }
 
-/* Stores of datasets, from any thread, while one of these lives. */
+/* Paths of the stores of datasets, while one of these lives. */
 struct OpenStores
 {
-    std::map<const ZSStore *, std::string> &names;
-    OpenStores() : names(All()) { pthread_mutex_lock(&zs_locks[ZS_LOCK_STORES]); }
+    using Names = std::map<const ZSStore *, std::string>;
+    static Names &names; /* never destroyed: datasets may be closed while the process ends */
+
+    OpenStores() { pthread_mutex_lock(&zs_locks[ZS_LOCK_STORES]); }
     ~OpenStores() { pthread_mutex_unlock(&zs_locks[ZS_LOCK_STORES]); }
     CPL_DISALLOW_COPY_ASSIGN(OpenStores)
-
-  private:
-    /* Never destroyed: datasets may be closed while the process ends. */
-    static std::map<const ZSStore *, std::string> &All()
-    {
-        static auto *const all = new std::map<const ZSStore *, std::string>;
-        return *all;
-    }
 };
+OpenStores::Names &OpenStores::names = *new Names;
 
-std::string zsRealPath(const std::string &name)
+/* A path without links, and whole: a relative one means another folder once the program changes its own. As it is
+ * where there is no such path on the disk. */
+static std::string realPath(const std::string &name)
 {
     const std::unique_ptr<char, decltype(&free)> path(realpath(name.c_str(), nullptr), free);
     return path != nullptr ? path.get() : name;
@@ -39,16 +37,14 @@ std::string zsRealPath(const std::string &name)
 
 void ZSStore::NoteOpen()
 {
-    OpenStores().names[this] = zsRealPath(name);
+    OpenStores().names[this] = realPath(name);
 }
 
-std::vector<std::string> zsOpenStores()
+bool zsIsOpen(const std::string &path)
 {
+    const std::string real = realPath(path);
     const OpenStores open;
-    std::vector<std::string> names;
-    for (const auto &entry : open.names)
-        names.push_back(entry.second);
-    return names;
+    return std::any_of(open.names.begin(), open.names.end(), [&](const auto &entry) { return entry.second == real; });
 }
 
 ZSStore::~ZSStore()
@@ -136,34 +132,19 @@ ZSFailed zsReport(const struct zs_error &err)
     return zsRefuse(CPLE_AppDefined, "ShardedZarr: %s", err.message);
 }
 
-static thread_local enum { EACH_WARNS, NEXT_WARNS, NONE_WARNS } recoding;
-
-ZSOneWarning::ZSOneWarning() : m_isOutermost(recoding == EACH_WARNS)
-{
-    recoding = m_isOutermost ? NEXT_WARNS : recoding;
-}
-
-ZSOneWarning::~ZSOneWarning()
-{
-    recoding = m_isOutermost ? EACH_WARNS : recoding;
-}
-
 std::string zsUtf8(const std::string &text)
 {
     if (zs_utf8_check(text.data(), text.size(), nullptr))
         return text;
     const ZSOwned<char> recoded(CPLRecode(text.c_str(), CPL_ENC_ISO8859_1, CPL_ENC_UTF8),
                                 [](char *p) { CPLFree(p); });
-    if (recoding != NONE_WARNS)
-        CPLError(CE_Warning, CPLE_AppDefined, "\"%.100s\": the text was not UTF-8, and was taken for Latin-1%s",
-                 recoded.get(), recoding == NEXT_WARNS ? ", as all texts that are not UTF-8" : "");
-    recoding = recoding == NEXT_WARNS ? NONE_WARNS : recoding;
+    CPLError(CE_Warning, CPLE_AppDefined, "\"%.100s\": the text was not UTF-8, and was taken for Latin-1",
+             recoded.get());
     return recoded.get();
 }
 
 CPLStringList zsUtf8List(CSLConstList list)
 {
-    const ZSOneWarning once;
     CPLStringList texts;
     for (int i = 0; list != nullptr && list[i] != nullptr; i++)
         texts.AddString(zsUtf8(list[i]).c_str());

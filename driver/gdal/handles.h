@@ -50,23 +50,12 @@ ZSFailed zsRefuse(CPLErrorNum number, const char *format, ...) CPL_PRINT_FUNC_FO
 ZSFailed zsReport(const struct zs_error &err);
 
 /* A text that GDAL hands over, as UTF-8, which all texts of a store are. What is not UTF-8 is taken for Latin-1, as old
- * files have it, with a warning: while a ZSOneWarning lives in this thread, with one for all texts. */
+ * files have it, with a warning. */
 std::string zsUtf8(const std::string &text);
 CPLStringList zsUtf8List(CSLConstList list);
 /* What a store keeps of a CRS: a copy, of such texts; null of null. That it keeps no coordinate epoch is a warning,
  * which begins with `name`; none without a name. */
 std::unique_ptr<OGRSpatialReference> zsStoredSrs(const OGRSpatialReference *srs, const char *name);
-class ZSOneWarning
-{
-    const bool m_isOutermost;
-
-  public:
-    ZSOneWarning();
-    ~ZSOneWarning();
-    ZSOneWarning(const ZSOneWarning &) = delete;
-    ZSOneWarning &operator=(const ZSOneWarning &) = delete;
-};
-
 /* An opened store, shared by the datasets made of it (overviews, clones in other threads). */
 struct ZSStore
 {
@@ -76,7 +65,7 @@ struct ZSStore
 
     ZSStore() = default;
     ~ZSStore();
-    /* Notes that a dataset of the program is opened on it, until it goes: Delete() asks (zsOpenStores). */
+    /* Notes that a dataset of the program is opened on it, until it goes: Delete() asks (zsIsOpen). */
     void NoteOpen();
     /* The path of the document at its root. */
     std::string Entry() const;
@@ -84,11 +73,8 @@ struct ZSStore
     ZSStore &operator=(const ZSStore &) = delete;
 };
 
-/* A path without links, and whole: a relative one means another folder once the program changes its own. As it is
- * where there is no such path on the disk. */
-std::string zsRealPath(const std::string &name);
-/* The zsRealPath() of the stores on which this program has datasets open; one may come several times. */
-std::vector<std::string> zsOpenStores();
+/* Whether this program has a dataset open on the store at a path. */
+bool zsIsOpen(const std::string &path);
 
 /* While it lives, an edit that changes several documents; one that is not kept, and has changed some, ends the
  * hierarchy: nothing of it is written. */

@@ -200,15 +200,13 @@ static bool openHierarchy(ZSStore &store, const ZSConnection &connection, const 
     if (!text.empty() &&
         zs_hierarchy_open_text(store.store, text.data(), text.size(), consolidated, h, err) == ZS_OK)
         return true;
-    enum zs_status status = ZS_NOT_FOUND, other = ZS_NOT_FOUND;
     // Then the history is read before a zarr.json is looked for: a request less.
     const CPLString name = CPLString(connection.store.substr(connection.store.rfind('/') + 1)).tolower();
-    const bool isFirst = connection.prefix == ZSConnection::Prefix::ICECHUNK || !connection.commit.empty() ||
-                         name.find("icechunk") != std::string::npos;
-    if (isFirst)
-        other = zs_icechunk_open(&store.store, connection.commit.c_str(), &why);
-    if (other == ZS_NOT_FOUND &&
-        (!connection.commit.empty() || connection.prefix == ZSConnection::Prefix::ICECHUNK))
+    const bool isAsked = connection.prefix == ZSConnection::Prefix::ICECHUNK || !connection.commit.empty(),
+               isFirst = isAsked || name.find("icechunk") != std::string::npos;
+    const auto openRepository = [&] { return zs_icechunk_open(&store.store, connection.commit.c_str(), &why); };
+    enum zs_status status = ZS_NOT_FOUND, other = isFirst ? openRepository() : ZS_NOT_FOUND;
+    if (other == ZS_NOT_FOUND && isAsked)
     {
         static_cast<void>(zs_fail(err, ZS_ARGUMENT, "%s: expected an Icechunk repository%s%s; found none",
                                   store.store->root, connection.commit.empty() ? "" : ", for ?",
@@ -217,16 +215,16 @@ static bool openHierarchy(ZSStore &store, const ZSConnection &connection, const 
     }
     if (other == ZS_NOT_FOUND)
         status = zs_hierarchy_open(store.store, consolidated, h, err);
-    if (status == ZS_OK && other == ZS_NOT_FOUND)
-        return true;
     if (status == ZS_NOT_FOUND && other == ZS_NOT_FOUND && mayBeOther && !isFirst)
-        other = zs_icechunk_open(&store.store, connection.commit.c_str(), &why);
+        other = openRepository();
     isRepository = other != ZS_NOT_FOUND;
-    if (other != ZS_OK && other != ZS_NOT_FOUND)
+    if (other == ZS_OK)
+        return zs_hierarchy_open(store.store, true, h, err) == ZS_OK;
+    if (isRepository)
         *err = why;
-    else if (other == ZS_NOT_FOUND && status == ZS_NOT_FOUND && mayBeOther)
+    else if (status == ZS_NOT_FOUND && mayBeOther)
         tellWhatElse(store, connection.store, err);
-    return other == ZS_OK && zs_hierarchy_open(store.store, true, h, err) == ZS_OK;
+    return status == ZS_OK;
 }
 
 /* zsNameInStoreAbove() for a store that was opened. A remote one is asked about only where its root is an array, and is

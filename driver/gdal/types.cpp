@@ -5,50 +5,47 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <limits>
+#include <type_traits>
 
 extern "C"
 {
 #include "zarr/dtype.h"
 }
 
+/* Of those of one GDAL type the first is written for it: before 3.7 and 3.11 GDAL has wider types for int8 and
+ * float16. */
+static const struct
+{
+    enum zs_data_type zarr;
+    GDALDataType gdal;
+} TYPES[] = {
+    {ZS_UINT8, GDT_Byte},         {ZS_UINT16, GDT_UInt16},       {ZS_INT16, GDT_Int16},
+    {ZS_UINT32, GDT_UInt32},      {ZS_INT32, GDT_Int32},         {ZS_UINT64, GDT_UInt64},
+    {ZS_INT64, GDT_Int64},        {ZS_FLOAT32, GDT_Float32},     {ZS_FLOAT64, GDT_Float64},
+    {ZS_COMPLEX64, GDT_CFloat32}, {ZS_COMPLEX128, GDT_CFloat64}, {ZS_INT8, ZS_GDT_INT8},
+    {ZS_FLOAT16, ZS_GDT_FLOAT16}, {ZS_BOOL, GDT_Byte},           {ZS_DATETIME64, GDT_Int64},
+    {ZS_TIMEDELTA64, GDT_Int64},
+};
+
 GDALDataType zsGDALType(enum zs_data_type type, size_t item_size)
 {
-    switch (type)
+    for (const auto &row : TYPES)
     {
-        case ZS_BOOL:
-        case ZS_UINT8:
-            return GDT_Byte;
-        case ZS_INT8:
-            return ZS_GDT_INT8;
-        case ZS_INT16:
-            return GDT_Int16;
-        case ZS_UINT16:
-            return GDT_UInt16;
-        case ZS_INT32:
-            return GDT_Int32;
-        case ZS_UINT32:
-            return GDT_UInt32;
-        case ZS_INT64:
-        case ZS_DATETIME64:
-        case ZS_TIMEDELTA64:
-            return GDT_Int64;
-        case ZS_UINT64:
-            return GDT_UInt64;
-        case ZS_FLOAT16:
-            return ZS_GDT_FLOAT16;
-        case ZS_FLOAT32:
-            return GDT_Float32;
-        case ZS_FLOAT64:
-            return GDT_Float64;
-        case ZS_COMPLEX64:
-            return GDT_CFloat32;
-        case ZS_COMPLEX128:
-            return GDT_CFloat64;
-        case ZS_RAW:
-            return item_size == 1 ? GDT_Byte : GDT_Unknown;
+        if (row.zarr == type)
+            return row.gdal;
     }
-    return GDT_Unknown;
+    return item_size == 1 ? GDT_Byte : GDT_Unknown; // opaque
+}
+
+bool zsZarrType(GDALDataType type, enum zs_data_type *out)
+{
+    for (const auto &row : TYPES)
+    {
+        *out = row.zarr;
+        if (row.gdal == type)
+            return true;
+    }
+    return false;
 }
 
 GDALDataType zsTypeOfBands(GDALDataset &dataset)
@@ -61,27 +58,6 @@ GDALDataType zsTypeOfBands(GDALDataset &dataset)
         type = other == type ? type : GDALDataTypeUnion(type, other);
     }
     return type;
-}
-
-bool zsZarrType(GDALDataType type, enum zs_data_type *out)
-{
-    static const enum zs_data_type types[] = {ZS_UINT8, ZS_INT8, ZS_UINT16, ZS_INT16, ZS_UINT32, ZS_INT32, ZS_UINT64,
-                                              ZS_INT64, ZS_FLOAT32, ZS_FLOAT64, ZS_COMPLEX64, ZS_COMPLEX128};
-    for (const auto candidate : types)
-    {
-        if (zsGDALType(candidate, 0) == type)
-        {
-            // Before 3.7, Int16 stands for int8 too; it is written as int16.
-            *out = type == GDT_Int16 ? ZS_INT16 : candidate;
-            return true;
-        }
-    }
-    if (type == zsGDALType(ZS_FLOAT16, 2))
-    {
-        *out = ZS_FLOAT16;
-        return true;
-    }
-    return false;
 }
 
 /* The two types that old GDALs lack are widened, and narrowed, element by element. */
@@ -118,57 +94,19 @@ template <class From, class To> static void widen(const void *src, void *dst, si
         to[i] = static_cast<To>(from[i]);
 }
 
-template <class From, class To> static constexpr Widen widenOrNull()
+static const struct
 {
-    using F = std::numeric_limits<From>;
-    using T = std::numeric_limits<To>;
-    if constexpr (F::digits <= T::digits && (T::is_signed || !F::is_signed) && (F::is_integer || !T::is_integer))
-        return widen<From, To>;
-    else
-        return nullptr;
-}
-
-template <class From> static Widen widenTo(GDALDataType to)
-{
-    switch (to)
-    {
-        case GDT_UInt16:
-            return widenOrNull<From, GUInt16>();
-        case GDT_Int16:
-            return widenOrNull<From, GInt16>();
-        case GDT_UInt32:
-            return widenOrNull<From, GUInt32>();
-        case GDT_Int32:
-            return widenOrNull<From, GInt32>();
-        case GDT_Float32:
-            return widenOrNull<From, float>();
-        case GDT_Float64:
-            return widenOrNull<From, double>();
-        default:
-            return nullptr;
-    }
-}
-
-static Widen widenBetween(GDALDataType from, GDALDataType to)
-{
-    switch (from)
-    {
-        case GDT_Byte:
-            return widenTo<GByte>(to);
-        case GDT_UInt16:
-            return widenTo<GUInt16>(to);
-        case GDT_Int16:
-            return widenTo<GInt16>(to);
-        case GDT_UInt32:
-            return widenTo<GUInt32>(to);
-        case GDT_Int32:
-            return widenTo<GInt32>(to);
-        case GDT_Float32:
-            return widenTo<float>(to);
-        default:
-            return nullptr;
-    }
-}
+    GDALDataType from, to;
+    Widen widen;
+} WIDENINGS[] = {
+    {GDT_Byte, GDT_UInt16, widen<GByte, GUInt16>},    {GDT_Byte, GDT_Int16, widen<GByte, GInt16>},
+    {GDT_Byte, GDT_Int32, widen<GByte, GInt32>},      {GDT_Byte, GDT_Float32, widen<GByte, float>},
+    {GDT_Byte, GDT_Float64, widen<GByte, double>},    {GDT_UInt16, GDT_Int32, widen<GUInt16, GInt32>},
+    {GDT_UInt16, GDT_Float32, widen<GUInt16, float>}, {GDT_UInt16, GDT_Float64, widen<GUInt16, double>},
+    {GDT_Int16, GDT_Int32, widen<GInt16, GInt32>},    {GDT_Int16, GDT_Float32, widen<GInt16, float>},
+    {GDT_Int16, GDT_Float64, widen<GInt16, double>},  {GDT_UInt32, GDT_Float64, widen<GUInt32, double>},
+    {GDT_Int32, GDT_Float64, widen<GInt32, double>},  {GDT_Float32, GDT_Float64, widen<float, double>},
+};
 
 /* GDAL takes strides as int: between bands, or lines of a window in the order of its columns, there may be more than 2
  * GB. */
@@ -186,9 +124,11 @@ static void copyWords(const void *src, GDALDataType from, size_t fromSize, void 
                         static_cast<char *>(dst) + static_cast<ptrdiff_t>(i) * stride, to, 0, 1);
 }
 
-static bool isAligned(const void *p, size_t size)
+/* Calls f with the first element and the number of elements of each piece. */
+template <class F> static void inPieces(size_t n, F &&f)
 {
-    return reinterpret_cast<uintptr_t>(p) % size == 0;
+    for (size_t done = 0; done < n; done += PIECE)
+        f(done, std::min(PIECE, n - done));
 }
 
 /* Converts numbers piecewise through a small buffer of a wider type. */
@@ -200,20 +140,25 @@ static void convertWidened(const ZSConversion &c, const void *src, char *dst, pt
         GInt16 ints[PIECE];
         float floats[PIECE];
     } wide;
-    for (size_t done = 0; done < n;)
-    {
-        const size_t part = std::min(PIECE, n - done);
-        for (size_t i = 0; i < part; i++)
-        {
-            if (c.type == ZS_INT8)
-                wide.ints[i] = static_cast<const signed char *>(src)[done + i];
-            else
-                wide.floats[i] = static_cast<float>(zs_half_to_double(static_cast<const uint16_t *>(src)[done + i]));
-        }
-        copyWords(&wide, native, static_cast<size_t>(GDALGetDataTypeSizeBytes(native)),
-                  dst + dst_stride * static_cast<ptrdiff_t>(done), c.buffer, dst_stride, part);
-        done += part;
-    }
+    inPieces(n,
+             [&](size_t done, size_t part)
+             {
+                 for (size_t i = 0; i < part; i++)
+                 {
+                     if (c.type == ZS_INT8)
+                         wide.ints[i] = static_cast<const signed char *>(src)[done + i];
+                     else
+                         wide.floats[i] =
+                             static_cast<float>(zs_half_to_double(static_cast<const uint16_t *>(src)[done + i]));
+                 }
+                 copyWords(&wide, native, static_cast<size_t>(GDALGetDataTypeSizeBytes(native)),
+                           dst + dst_stride * static_cast<ptrdiff_t>(done), c.buffer, dst_stride, part);
+             });
+}
+
+static bool isAligned(const void *p, size_t size)
+{
+    return reinterpret_cast<uintptr_t>(p) % size == 0;
 }
 
 static void convertNumbers(const ZSConversion &c, const void *src, void *dst, ptrdiff_t dst_stride, size_t n)
@@ -222,11 +167,13 @@ static void convertNumbers(const ZSConversion &c, const void *src, void *dst, pt
         return convertWidened(c, src, static_cast<char *>(dst), dst_stride, n);
     const GDALDataType native = zsGDALType(c.type, c.size);
     const auto size = static_cast<size_t>(GDALGetDataTypeSizeBytes(c.buffer));
-    const Widen widening = dst_stride == static_cast<ptrdiff_t>(size) ? widenBetween(native, c.buffer) : nullptr;
-    if (widening != nullptr && isAligned(src, c.size) && isAligned(dst, size))
-        widening(src, dst, n);
-    else
-        copyWords(src, native, c.size, dst, c.buffer, dst_stride, n);
+    for (const auto &row : WIDENINGS)
+    {
+        if (row.from == native && row.to == c.buffer && dst_stride == static_cast<ptrdiff_t>(size) &&
+            isAligned(src, c.size) && isAligned(dst, size))
+            return row.widen(src, dst, n);
+    }
+    copyWords(src, native, c.size, dst, c.buffer, dst_stride, n);
 }
 
 static void convertMask(const ZSConversion &c, const void *src, void *dst, ptrdiff_t dst_stride, size_t n)
@@ -234,16 +181,16 @@ static void convertMask(const ZSConversion &c, const void *src, void *dst, ptrdi
     const ZSConversion toDouble{c.type, c.size, GDT_Float64};
     double elements[PIECE];
     GByte values[PIECE];
-    for (size_t done = 0; done < n;)
-    {
-        const size_t part = std::min(PIECE, n - done);
-        convertNumbers(toDouble, static_cast<const char *>(src) + done * c.size, elements, sizeof(double), part);
-        for (size_t i = 0; i < part; i++)
-            values[i] = zs_validity_of(c.validity, elements[i]) ? 255 : 0;
-        copyWords(values, GDT_Byte, 1, static_cast<char *>(dst) + dst_stride * static_cast<ptrdiff_t>(done), c.buffer,
-                  dst_stride, part);
-        done += part;
-    }
+    inPieces(n,
+             [&](size_t done, size_t part)
+             {
+                 convertNumbers(toDouble, static_cast<const char *>(src) + done * c.size, elements, sizeof(double),
+                                part);
+                 for (size_t i = 0; i < part; i++)
+                     values[i] = zs_validity_of(c.validity, elements[i]) ? 255 : 0;
+                 copyWords(values, GDT_Byte, 1, static_cast<char *>(dst) + dst_stride * static_cast<ptrdiff_t>(done),
+                           c.buffer, dst_stride, part);
+             });
 }
 
 void zsConvert(void *conversion, const void *src, void *dst, ptrdiff_t dst_stride, size_t n)
@@ -252,26 +199,21 @@ void zsConvert(void *conversion, const void *src, void *dst, ptrdiff_t dst_strid
     (c.validity != nullptr ? convertMask : convertNumbers)(c, src, dst, dst_stride, n);
 }
 
-/* Calls f with each element as a double. */
-template <class F> static void eachAsDouble(const void *src, GDALDataType from, size_t n, F &&f)
+/* Stores a value of a mask, or of a type that GDAL does not have. */
+static void storeOne(const ZSConversion &c, double value, char *out)
 {
-    const int size = GDALGetDataTypeSizeBytes(from);
-    double wide[PIECE];
-    for (size_t done = 0; done < n;)
+    if (c.validity != nullptr)
+        *reinterpret_cast<unsigned char *>(out) = value != 0 ? 255 : 0;
+    else if (c.type == ZS_BOOL)
+        *out = value != 0;
+    else if (c.type == ZS_INT8) // as GDAL converts: rounded, the nearest number that the type has, 0 for NaN
+        *reinterpret_cast<signed char *>(out) =
+            std::isnan(value) ? 0 : static_cast<signed char>(std::round(std::clamp(value, -128.0, 127.0)));
+    else
     {
-        const size_t part = std::min(PIECE, n - done);
-        GDALCopyWords64(static_cast<const char *>(src) + done * static_cast<size_t>(size), from, size, wide,
-                        GDT_Float64, sizeof(double), static_cast<GPtrDiff_t>(part));
-        for (size_t i = 0; i < part; i++)
-            f(wide[i]);
-        done += part;
+        const uint16_t half = zs_half_from_double(value);
+        memcpy(out, &half, sizeof half);
     }
-}
-
-/* As GDAL converts: rounded, the nearest number that the type has, 0 for NaN. */
-static signed char asInt8(double value)
-{
-    return std::isnan(value) ? 0 : static_cast<signed char>(std::round(std::max(-128.0, std::min(127.0, value))));
 }
 
 void zsStore(void *conversion, const void *src, void *dst, ptrdiff_t dst_stride, size_t n)
@@ -281,22 +223,16 @@ void zsStore(void *conversion, const void *src, void *dst, ptrdiff_t dst_stride,
     if (!needsWidening(c.type) && c.type != ZS_BOOL && c.validity == nullptr)
         return copyWords(src, c.buffer, static_cast<size_t>(GDALGetDataTypeSizeBytes(c.buffer)), dst,
                          zsGDALType(c.type, c.size), dst_stride, n);
-    eachAsDouble(src, c.buffer, n,
-                 [&](double value)
-                 {
-                     if (c.validity != nullptr)
-                         *reinterpret_cast<unsigned char *>(out) = value != 0 ? 255 : 0;
-                     else if (c.type == ZS_BOOL)
-                         *out = value != 0;
-                     else if (c.type == ZS_INT8)
-                         *reinterpret_cast<signed char *>(out) = asInt8(value);
-                     else
-                     {
-                         const uint16_t half = zs_half_from_double(value);
-                         memcpy(out, &half, sizeof half);
-                     }
-                     out += dst_stride;
-                 });
+    const auto size = static_cast<size_t>(GDALGetDataTypeSizeBytes(c.buffer));
+    double wide[PIECE];
+    inPieces(n,
+             [&](size_t done, size_t part)
+             {
+                 copyWords(static_cast<const char *>(src) + done * size, c.buffer, size, wide, GDT_Float64,
+                           sizeof(double), part);
+                 for (size_t i = 0; i < part; i++, out += dst_stride)
+                     storeOne(c, wide[i], out);
+             });
 }
 
 double zsElementToDouble(enum zs_data_type type, size_t item_size, const void *element)
@@ -309,16 +245,10 @@ double zsElementToDouble(enum zs_data_type type, size_t item_size, const void *e
     return value;
 }
 
-static void store(GDALDataType from, const void *value, enum zs_data_type type, size_t item_size,
-                  unsigned char *element)
-{
-    ZSConversion storing{type, item_size, from};
-    zsStore(&storing, value, element, static_cast<ptrdiff_t>(item_size), 1);
-}
-
 static bool elementOf(double value, enum zs_data_type type, size_t item_size, unsigned char *element)
 {
-    store(GDT_Float64, &value, type, item_size, element);
+    ZSConversion storing{type, item_size, GDT_Float64};
+    zsStore(&storing, &value, element, static_cast<ptrdiff_t>(item_size), 1);
     const double back = zsElementToDouble(type, item_size, element);
     const bool isReal = !GDALDataTypeIsInteger(zsGDALType(type, item_size));
     if (isReal)
@@ -327,22 +257,14 @@ static bool elementOf(double value, enum zs_data_type type, size_t item_size, un
     return back == value && value < (type == ZS_UINT64 ? 18446744073709551616.0 : 9223372036854775808.0);
 }
 
-static bool elementOf(uint64_t value, enum zs_data_type type, size_t item_size, unsigned char *element)
+template <class Integer>
+static bool elementOf(Integer value, enum zs_data_type type, size_t item_size, unsigned char *element)
 {
+    const bool isNegative = std::is_signed_v<Integer> && static_cast<int64_t>(value) < 0;
     if (type != ZS_UINT64 && type != ZS_INT64)
         return elementOf(static_cast<double>(value), type, item_size, element);
     memcpy(element, &value, sizeof value);
-    return type == ZS_UINT64 || value <= static_cast<uint64_t>(INT64_MAX);
-}
-
-static bool elementOf(int64_t value, enum zs_data_type type, size_t item_size, unsigned char *element)
-{
-    if (value >= 0)
-        return elementOf(static_cast<uint64_t>(value), type, item_size, element);
-    if (type != ZS_INT64)
-        return elementOf(static_cast<double>(value), type, item_size, element);
-    memcpy(element, &value, sizeof value);
-    return true;
+    return isNegative ? type == ZS_INT64 : type == ZS_UINT64 || static_cast<uint64_t>(value) <= INT64_MAX;
 }
 
 ZSNodata::ZSNodata(GDALRasterBand &band) : isThere(false)

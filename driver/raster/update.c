@@ -356,21 +356,15 @@ enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *c
 /* ---- Properties of bands ---- */
 
 enum zs_status zs_update_empty_array(struct zs_hierarchy *h, const struct zs_node *node, const void *fill_value,
-                                     const struct zs_blosc_settings *filter, const struct zs_node **replacement,
-                                     struct zs_error *err)
+                                     const struct zs_node **replacement, struct zs_error *err)
 {
     zs_json *document = zs_json_copy(node->document);
     ZS_TRY_MEMORY(document, err);
-    enum zs_status status = ZS_OK;
-    if (fill_value != NULL) {
-        const struct zs_dtype *dtype = &node->array->dtype;
-        zs_json_remove(document, "fill_value");
-        status = zs_fill_value_add(document, "fill_value", dtype, fill_value) != NULL
-                     ? zs_write_nodata(zs_document_attributes(document), dtype, fill_value, false, err)
-                     : zs_fail_memory(err);
-    }
-    if (status == ZS_OK && filter != NULL && !zs_blosc_set(zs_json_get_mutable(document, "codecs"), filter))
-        status = zs_fail(err, ZS_UNSUPPORTED, "array /%s: has no codec \"blosc\"", node->path);
+    const struct zs_dtype *dtype = &node->array->dtype;
+    zs_json_remove(document, "fill_value");
+    const enum zs_status status = zs_fill_value_add(document, "fill_value", dtype, fill_value) != NULL
+                                      ? zs_write_nodata(zs_document_attributes(document), dtype, fill_value, false, err)
+                                      : zs_fail_memory(err);
     if (status != ZS_OK) {
         zs_json_free(document);
         return status;

@@ -31,12 +31,10 @@ enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *c
                                  size_t count, const struct zs_georef *now, const struct zs_georef *georef,
                                  bool *is_aside, struct zs_error *err);
 
-/* Sets the fill value itself (NULL: as it is), together with `_FillValue`, and the filter of blosc (NULL: as it is), of
- * an array that has no chunks yet. The array's node is replaced by *replacement, in the store at once; arrays opened
- * from the old one are to be opened again. */
+/* Sets the fill value itself, together with `_FillValue`, of an array that has no chunks yet. The array's node is
+ * replaced by *replacement, in the store at once; arrays opened from the old one are to be opened again. */
 enum zs_status zs_update_empty_array(struct zs_hierarchy *h, const struct zs_node *node, const void *fill_value,
-                                     const struct zs_blosc_settings *filter, const struct zs_node **replacement,
-                                     struct zs_error *err);
+                                     const struct zs_node **replacement, struct zs_error *err);
 
 /* Sets properties `which` of all bands of the array, and but for metadata of its overviews, as zs_bands_write(); a
  * nodata value that all have as `_FillValue` of the array. The fill value stays what it is: in a store with data it is

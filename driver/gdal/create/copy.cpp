@@ -7,6 +7,8 @@
 #include <numeric>
 #include <vector>
 
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,7 +18,6 @@
 extern "C"
 {
 #include "base/checked.h"
-#include "base/descriptors.h"
 #include "base/parallel.h"
 #include "raster/pixels.h"
 #include "store/staging.h"
@@ -34,11 +35,6 @@ struct CopySource
     bool isPixelInterleaved; /* reading one band costs as much as reading all */
     uint64_t blockColumns, blockRows;
     uint64_t cacheBytes;     /* that GDAL keeps of its blocks */
-};
-
-struct CopyChunk
-{
-    uint64_t bands, rows, columns;
 };
 
 /* What is copied at once: whole chunks, except at the edges. */
@@ -89,11 +85,11 @@ static uint64_t coverBlock(uint64_t block, uint64_t chunk, uint64_t size, uint64
 }
 
 /* Pixels in a chunk of the raster; of HEALPix cells, in the square of a shard. */
-static CopyChunk chunkOf(const CopySource &source, const struct zs_raster_spec &spec)
+static CopyStep chunkOf(const CopySource &source, const struct zs_raster_spec &spec)
 {
     const int y = spec.axis_count;
     const uint64_t square = spec.healpix != nullptr ? squareOf(spec, source.item) : 0;
-    CopyChunk chunk = {1, square > 0 ? square : spec.chunk[y], square > 0 ? square : spec.chunk[y + 1]};
+    CopyStep chunk = {1, square > 0 ? square : spec.chunk[y], square > 0 ? square : spec.chunk[y + 1], 0};
     chunk.rows = std::min(chunk.rows, source.height);
     chunk.columns = std::min(chunk.columns, source.width);
     for (int d = 0; d < y; d++)
@@ -118,7 +114,7 @@ static bool isEvicted(const CopySource &source, const CopyStep &step)
  *
  * Example: of chunks of 512 x 512 and one band it is {1 band, 512 rows, 512 columns}. Of chunks of 64 x 64 pixels and
  * 240 bands, from a source with blocks of 512 x 512 that GDAL's cache does not hold: {240, 512, 512}. */
-static CopyStep leastStep(const CopySource &source, const CopyChunk &chunk, const struct zs_raster_spec &spec)
+static CopyStep leastStep(const CopySource &source, const CopyStep &chunk, const struct zs_raster_spec &spec)
 {
     CopyStep step = {1, chunk.rows, chunk.columns, 0};
     const uint64_t together = std::max<uint64_t>(1, COPY_BYTES / 2 / (source.item * chunk.rows * chunk.columns));
@@ -133,7 +129,7 @@ static CopyStep leastStep(const CopySource &source, const CopyChunk &chunk, cons
 }
 
 /* Whether a step that would have more pixels is better, and has not too many. */
-static bool isBetter(const CopySource &source, const CopyChunk &chunk, const CopyStep &step, uint64_t threads,
+static bool isBetter(const CopySource &source, const CopyStep &chunk, const CopyStep &step, uint64_t threads,
                      const CopyStep &more)
 {
     const uint64_t chunks = zs_ceil_div_u64(step.rows, chunk.rows) * zs_ceil_div_u64(step.columns, chunk.columns) *
@@ -149,7 +145,7 @@ static bool isBetter(const CopySource &source, const CopyChunk &chunk, const Cop
  * Example: 4 bands of 2000 x 3000 pixels of two bytes, in chunks of 512 x 512 and one band, with 2 threads. A row of
  * chunks is 4 chunks, 2 MB; the threads shall have 16, so the step becomes {1 band, 2048 rows, 2000 columns}. Of 60000
  * columns 16 chunks are 8 MB, {1 band, 512 rows, 8192 columns}. */
-static CopyStep growStep(const CopySource &source, const CopyChunk &chunk, const struct zs_raster_spec &spec,
+static CopyStep growStep(const CopySource &source, const CopyStep &chunk, const struct zs_raster_spec &spec,
                          uint64_t threads)
 {
     const CopyStep least = leastStep(source, chunk, spec);
@@ -187,102 +183,54 @@ struct Box
     int bands, rows, columns;
 };
 
-/* A file without a name that holds some bands of a source as they are. It is gone with the process, however that
- * ends. */
+/* Bands of a source as they are, in a file without a name. It is gone with the process, however that ends. */
 class Scratch
 {
-    GDALDataset &m_source;
-    const GDALDataType m_type;
-    int m_file = -1;
-    int m_first = 0; /* the band it begins with, from 0 */
+    void *m_pixels = nullptr;
+    size_t m_size = 0;
 
   public:
-    Scratch(GDALDataset &source, GDALDataType type) : m_source(source), m_type(type)
-    {
-    }
+    Scratch() = default;
     Scratch(const Scratch &) = delete;
     Scratch &operator=(const Scratch &) = delete;
     ~Scratch()
     {
-        if (m_file >= 0)
-            close(m_file);
+        if (m_pixels != nullptr)
+            munmap(m_pixels, m_size);
     }
-    bool IsOpen() const
+    /* Opens it in a directory, or that of temporary files where it is none of a local disk; not where neither works, or
+     * has no room. */
+    void Open(const std::string &folder, uint64_t size);
+    /* Null where it is not open. */
+    unsigned char *Pixels() const
     {
-        return m_file >= 0;
+        return static_cast<unsigned char *>(m_pixels);
     }
-    void Open(const std::string &folder);
-    /* Copies a band of the source into the file, whose first is `first`. False with CPLError emitted. */
-    bool Take(int first, int band);
-    /* Reads a box of these bands, dense. False with CPLError emitted. */
-    bool Read(const Box &box, unsigned char *pixels) const;
 };
 } // namespace
 
-static const char WHAT[] = "scratch file of a copy"; // which has no path
-
-/* Opens it in a directory, or that of temporary files where it is none of a local disk; not where neither works. */
-void Scratch::Open(const std::string &folder)
+void Scratch::Open(const std::string &folder, uint64_t size)
 {
     struct stat st;
     const bool isLocal = stat(folder.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
     const std::string at = isLocal ? folder : CPLGetConfigOption("CPL_TMPDIR", "/tmp");
     struct zs_error err;
     char *path = nullptr;
-    if (zs_temporary_create(at.c_str(), &m_file, &path, &err) == ZS_OK)
+    int file = -1;
+    m_size = static_cast<size_t>(size);
+    if (m_size == size && zs_temporary_create(at.c_str(), &file, &path, &err) == ZS_OK)
+    {
         unlink(path);
-    else
-        CPLDebug("ShardedZarr", "no scratch file: the source is read several times: %s", err.message);
+        // All of its room now: on a full disk the pages would fail later, when the process cannot be told.
+        void *mapped = posix_fallocate(file, 0, static_cast<off_t>(size)) == 0
+                           ? mmap(nullptr, m_size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
+                           : MAP_FAILED;
+        m_pixels = mapped != MAP_FAILED ? mapped : nullptr;
+        close(file);
+    }
+    if (m_pixels == nullptr)
+        CPLDebug("ShardedZarr", "no scratch file in %s: the source is read several times", at.c_str());
     free(path);
-}
-
-bool Scratch::Take(int first, int band)
-{
-    constexpr size_t FILL_BYTES = 64 << 20; // that are read at once: whole rows of blocks, one at least
-    m_first = first;
-    const int width = m_source.GetRasterXSize(), height = m_source.GetRasterYSize();
-    const size_t line = static_cast<size_t>(GDALGetDataTypeSizeBytes(m_type)) * static_cast<size_t>(width);
-    int blockWidth, blockHeight;
-    GDALRasterBand *source = m_source.GetRasterBand(band + 1);
-    source->GetBlockSize(&blockWidth, &blockHeight);
-    const auto block = static_cast<size_t>(std::min(blockHeight, height));
-    const auto rows = static_cast<int>(
-        std::min(std::max<size_t>(1, FILL_BYTES / line / block) * block, static_cast<size_t>(height)));
-    std::vector<unsigned char> pixels(line * static_cast<size_t>(rows));
-    const uint64_t plane = uint64_t{line} * static_cast<size_t>(height) * static_cast<size_t>(band - first);
-    for (int y = 0; y < height; y += rows)
-    {
-        const int count = std::min(rows, height - y);
-        struct zs_error err;
-        if (source->RasterIO(GF_Read, 0, y, width, count, pixels.data(), width, count, m_type, 0, 0, nullptr) !=
-            CE_None)
-            return false;
-        if (zs_file_write_at(m_file, WHAT, plane + line * static_cast<size_t>(y), pixels.data(),
-                             line * static_cast<size_t>(count), &err) != ZS_OK)
-            return zsReport(err);
-    }
-    return true;
-}
-
-bool Scratch::Read(const Box &box, unsigned char *pixels) const
-{
-    const auto item = static_cast<size_t>(GDALGetDataTypeSizeBytes(m_type));
-    const auto width = static_cast<size_t>(m_source.GetRasterXSize()),
-               height = static_cast<size_t>(m_source.GetRasterYSize());
-    const int together = box.columns == m_source.GetRasterXSize() ? box.rows : 1; // rows that lie together
-    const size_t run = item * static_cast<size_t>(box.columns) * static_cast<size_t>(together);
-    for (int b = 0; b < box.bands; b++)
-    {
-        for (int row = 0; row < box.rows; row += together, pixels += run)
-        {
-            const size_t line = static_cast<size_t>(box.band - m_first + b) * height + static_cast<size_t>(box.y + row);
-            struct zs_error err;
-            if (zs_file_read_at(m_file, WHAT, item * (line * width + static_cast<size_t>(box.x)), run, pixels, &err) !=
-                ZS_OK)
-                return zsReport(err);
-        }
-    }
-    return true;
 }
 
 /* ---- The copy ---- */
@@ -306,7 +254,7 @@ class PixelCopy
     PixelCopy(GDALDataset &source, GDALDataType type, const struct zs_bands &target, ZSCopiedLevels *levels,
               GDALProgressFunc progress, void *progressData)
         : m_source(source), m_type(type), m_target(target), m_levels(levels), m_progress(progress),
-          m_progressData(progressData), m_scratch(source, type)
+          m_progressData(progressData)
     {
     }
     ~PixelCopy()
@@ -323,7 +271,7 @@ class PixelCopy
     const GDALProgressFunc m_progress;
     void *const m_progressData;
     double m_done = 0, m_total = 0; /* in pixels */
-    Scratch m_scratch;
+    Scratch m_scratch; /* of the bands of a step */
     bool m_fitsTwice = false; /* else a box is read when the one before is written */
     Strip m_strips[2];
     int m_next = 0;
@@ -331,6 +279,7 @@ class PixelCopy
 
     bool Wait();
     bool ReportProgress(double pixels);
+    bool Fill(const Box &box);
     bool Read(const Box &box, Strip &s);
     bool Take(const Box &box);
 };
@@ -359,11 +308,44 @@ bool PixelCopy::ReportProgress(double pixels)
     return zsRefuse(CPLE_UserInterrupt, "User terminated CreateCopy()");
 }
 
+/* Reads the bands of a box into the scratch file, whole. */
+bool PixelCopy::Fill(const Box &box)
+{
+    constexpr size_t FILL_BYTES = 64 << 20; // that are read at once: whole rows of blocks, one at least
+    const int width = m_source.GetRasterXSize(), height = m_source.GetRasterYSize();
+    const size_t line = static_cast<size_t>(GDALGetDataTypeSizeBytes(m_type)) * static_cast<size_t>(width);
+    int blockWidth, blockHeight;
+    m_source.GetRasterBand(1)->GetBlockSize(&blockWidth, &blockHeight);
+    const auto block = static_cast<size_t>(std::min(blockHeight, height));
+    const auto rows = static_cast<int>(
+        std::min(std::max<size_t>(1, FILL_BYTES / line / block) * block, static_cast<size_t>(height)));
+    unsigned char *pixels = m_scratch.Pixels();
+    if (!Wait()) // what is being written lies there
+        return false;
+    for (int band = box.band + 1; band <= box.band + box.bands; band++)
+    {
+        for (int y = 0, count; y < height; y += count)
+        {
+            count = std::min(rows, height - y);
+            if (m_source.GetRasterBand(band)->RasterIO(GF_Read, 0, y, width, count, pixels, width, count, m_type, 0, 0,
+                                                       nullptr) != CE_None)
+                return false;
+            pixels += line * static_cast<size_t>(count);
+        }
+        if (!ReportProgress(static_cast<double>(width) * height))
+            return false;
+    }
+    return true;
+}
+
+/* Reads a box, unless the scratch file has it. */
 bool PixelCopy::Read(const Box &box, Strip &s)
 {
     const auto item = static_cast<GSpacing>(GDALGetDataTypeSizeBytes(m_type));
-    const GSpacing line = item * box.columns, plane = line * box.rows;
-    const size_t size = static_cast<size_t>(plane) * static_cast<size_t>(box.bands);
+    const bool isThere = m_scratch.Pixels() != nullptr;
+    const GSpacing line = item * (isThere ? m_source.GetRasterXSize() : box.columns),
+                   plane = line * (isThere ? m_source.GetRasterYSize() : box.rows);
+    const size_t size = isThere ? 0 : static_cast<size_t>(plane) * static_cast<size_t>(box.bands);
     if (size > s.size)
     {
         s.pixels.reset();
@@ -376,12 +358,11 @@ bool PixelCopy::Read(const Box &box, Strip &s)
     }
     s.bands.resize(static_cast<size_t>(box.bands));
     std::iota(s.bands.begin(), s.bands.end(), box.band + 1);
+    unsigned char *pixels = isThere ? m_scratch.Pixels() + line * box.y + item * box.x : s.pixels.get();
     s.window =
-        zsBandWindow(box.x, box.y, box.columns, box.rows, s.pixels.get(), s.bands.data(), box.bands, item, line, plane);
-    if (m_scratch.IsOpen())
-        return m_scratch.Read(box, s.pixels.get());
-    return m_source.RasterIO(GF_Read, box.x, box.y, box.columns, box.rows, s.pixels.get(), box.columns, box.rows,
-                             m_type, box.bands, s.bands.data(), item, line, plane, nullptr) == CE_None;
+        zsBandWindow(box.x, box.y, box.columns, box.rows, pixels, s.bands.data(), box.bands, item, line, plane);
+    return isThere || m_source.RasterIO(GF_Read, box.x, box.y, box.columns, box.rows, pixels, box.columns, box.rows,
+                                        m_type, box.bands, s.bands.data(), item, line, plane, nullptr) == CE_None;
 }
 
 /* Reads a box, and begins to write it when the one before is written. */
@@ -423,18 +404,15 @@ bool PixelCopy::Run(const struct zs_raster_spec &spec, int threads, const std::s
     if (m_levels != nullptr)
         m_levels->Reserve(static_cast<int>(step.bands), rows, static_cast<int>(spec.chunk[spec.axis_count]));
     if (isDivided(source, step))
-        m_scratch.Open(folder);
-    const double map = static_cast<double>(width) * height;
-    m_total = bands * map * (m_scratch.IsOpen() ? 2 : 1);
+        m_scratch.Open(folder, item * step.bands * source.width * source.height);
+    const bool isScratched = m_scratch.Pixels() != nullptr;
+    m_total = static_cast<double>(width) * height * bands * (isScratched ? 2 : 1);
     Box box = {};
     for (box.band = 0; box.band < bands; box.band += box.bands)
     {
         box.bands = static_cast<int>(std::min(step.bands, step.run - static_cast<uint64_t>(box.band) % step.run));
-        for (int band = box.band; m_scratch.IsOpen() && band < box.band + box.bands; band++)
-        {
-            if (!m_scratch.Take(box.band, band) || !ReportProgress(map))
-                return false;
-        }
+        if (isScratched && !Fill(box))
+            return false;
         for (box.y = 0; box.y < height; box.y += rows)
         {
             box.rows = std::min(rows, height - box.y);

@@ -1,11 +1,14 @@
 /* gdal/create/copy.h: what CreateCopy() takes from its source: the pixels (copy.cpp), the dimensions that the bands are
- * flattened from (source_axes.cpp), and what of the rest is kept (losses.cpp). */
+ * flattened from (source_axes.cpp), what of the rest is kept (losses.cpp), and the filter of blosc by a sample of the
+ * pixels (filter.cpp). */
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "creation_options.h"
 #include "gdal/handles.h"
 
 extern "C"
@@ -75,11 +78,8 @@ class ZSSourceAxes
     };
     std::vector<Axis> m_axes;
     std::vector<struct zs_extra_axis> m_specs;
-    std::vector<std::string> m_spent; /* names of items of bands */
 
-    bool ReadArray(GDALDataset &source);
-    bool ReadNetcdf(GDALDataset &source);
-    bool Take(GDALDataset &source, const std::string &name, const std::string &item);
+    bool Read(GDALDataset &source, bool isNetcdf);
     bool Reduce(const std::vector<size_t> &order);
     bool Arrange(GDALDataset &source);
     bool MakeDimensions(GDALDataset &source, const std::vector<std::string> &names);
@@ -110,3 +110,29 @@ bool zsCheckLosses(const char *name, GDALDataset &source, bool hasSideCar, bool 
 
 /* Gives the bands of a copy the attribute tables of those of its source: they go into its side-car file. */
 void zsCopyTables(GDALDataset &source, GDALDataset &copy);
+
+/* ---- The filter of blosc ---- */
+
+/* A window near the middle of an array, at the corner of a block: as long as a chunk in the fastest dimensions, of
+ * about as many elements as a block of blosc has. Shapes in elements, slowest dimension first. */
+struct ZSSample
+{
+    std::vector<uint64_t> start, size;
+
+    /* `block`: lengths of the blocks that are read together; 1 where a length is not known. */
+    ZSSample(const std::vector<uint64_t> &shape, const std::vector<uint64_t> &block, const uint64_t *chunk,
+             size_t item);
+};
+
+/* The filter that makes a sample smallest: one of the names that encoding.blosc_shuffle has. Null where it cannot be
+ * read, or has one value. Emits no error: the copy itself reports what cannot be read.
+ *   spec  of the new array: what is stored of elements, and chunk_shape, by which blosc's blocks are as in its chunks
+ *   name  of the new array, for the debug log
+ *   read  reads the sample into dense elements in native byte order; false where it cannot */
+const char *zsFilterOfSample(const struct zs_array_spec &spec, const char *name, const ZSSample &sample,
+                             const std::function<bool(void *elements)> &read);
+
+/* Sets the filter of a copy in the spec, by pixels of the source read as `type`. Does nothing where the options name a
+ * filter or another compression. */
+void zsChooseFilter(GDALDataset &source, GDALDataType type, const ZSCreationOptions &options,
+                    struct zs_raster_spec &spec);

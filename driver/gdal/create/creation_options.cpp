@@ -231,27 +231,21 @@ std::string zsOverviewResampling(const std::string &asked, GDALDataset &raster)
 
 /* ---- HEALPix cells: one dimension instead of two ---- */
 
-/* The side of a square of cells; 0 where it is none. */
-static uint64_t sideOf(uint64_t rows, uint64_t columns)
-{
-    return rows == columns && (rows & (rows - 1)) == 0 ? rows : 0;
-}
-
 bool ZSCreationOptions::FoldSquares(struct zs_raster_spec &spec) const
 {
     const int y = spec.axis_count, x = y + 1;
-    if (sideOf(spec.chunk[y], spec.chunk[x]) == 0)
-        return zsRefuseOption("CHUNK_SHAPE", "for HEALPix cells a power of two, the side of a square",
-                              std::to_string(spec.chunk[x]).c_str());
+    const uint64_t side = static_cast<uint64_t>(1) << healpix_order;
+    const std::pair<const char *, uint64_t *> shapes[] = {{"CHUNK_SHAPE", spec.chunk}, {"SHARD_SHAPE", spec.shard}};
     if (shard.empty()) // the default may be twice as wide as high
         spec.shard[y] = spec.shard[x] = std::min(spec.shard[y], spec.shard[x]);
-    if (sideOf(spec.shard[y], spec.shard[x]) == 0)
-        return zsRefuseOption("SHARD_SHAPE", "for HEALPix cells a power of two, the side of a square",
-                              std::to_string(spec.shard[x]).c_str());
-    const uint64_t side = static_cast<uint64_t>(1) << healpix_order;
-    spec.chunk[y] = std::min(spec.chunk[y], side) * std::min(spec.chunk[x], side);
-    spec.shard[y] = std::min(spec.shard[y], side) * std::min(spec.shard[x], side);
-    spec.chunk[x] = spec.shard[x] = 0;
+    for (const auto &[name, shape] : shapes)
+    {
+        if (shape[y] != shape[x] || (shape[x] & (shape[x] - 1)) != 0)
+            return zsRefuseOption(name, "for HEALPix cells a power of two, the side of a square",
+                                  std::to_string(shape[x]).c_str());
+        shape[y] = std::min(shape[y], side) * std::min(shape[x], side);
+        shape[x] = 0;
+    }
     return true;
 }
 

@@ -225,7 +225,7 @@ static const std::vector<Row<Creation>> &creationRows()
          }},
         {CREATING, "BLOSC_SHUFFLE", choice("AUTO NONE BYTE BIT", "AUTO"),
          "Reordering inside BLOSC before compression. AUTO: a copy takes what makes a sample of its source "
-         "smallest, a new raster what makes one of the first pixels so; else by data type",
+         "smallest; else by data type",
          [](Creation &o, Value &v) {
              static const char *const names[] = {nullptr, "noshuffle", "shuffle", "bitshuffle"};
              o.encoding.blosc_shuffle = names[v.choice];
@@ -393,37 +393,24 @@ static bool isFor(unsigned uses, ZSOptionUse use)
     return (uses & (use == ZS_DATASET ? ZS_DATASET | ZS_ARRAY : use)) != 0;
 }
 
-static bool isHidden(const char *name)
-{
-    return *name == '@';
-}
-
-static std::string rangeOf(const Kind &kind)
-{
-    if (kind.low >= kind.high)
-        return "";
-    return CPLSPrintf(kind.unit == nullptr ? " min='%.0f' max='%.0f'" : " min='%.0f'", kind.low, kind.high);
-}
-
-static std::string valuesOf(const Kind &kind)
-{
-    const CPLStringList values(CSLTokenizeString2(kind.values.c_str(), " ", 0));
-    std::string list;
-    for (int i = 0; i < values.size(); i++)
-        list += "<Value>" + std::string(values[i]) + "</Value>";
-    return list;
-}
-
 template <class Options> static std::string listOf(const std::vector<Row<Options>> &rows, ZSOptionUse use)
 {
     std::string list;
     for (const auto &row : rows)
     {
-        if (!isFor(row.uses, use) || isHidden(row.name))
+        const Kind &kind = row.kind;
+        if (!isFor(row.uses, use) || *row.name == '@') // hidden
             continue;
-        list += std::string("<Option name='") + row.name + "' type='" + row.kind.type + "'" + rangeOf(row.kind) +
-                (row.kind.standard != nullptr ? std::string(" default='") + row.kind.standard + "'" : "") +
-                " description='" + row.help + "'>" + valuesOf(row.kind) + "</Option>";
+        list += std::string("<Option name='") + row.name + "' type='" + kind.type + "'";
+        if (kind.low < kind.high)
+            list += CPLSPrintf(kind.unit == nullptr ? " min='%.0f' max='%.0f'" : " min='%.0f'", kind.low, kind.high);
+        if (kind.standard != nullptr)
+            list += std::string(" default='") + kind.standard + "'";
+        list += std::string(" description='") + row.help + "'>";
+        const CPLStringList values(CSLTokenizeString2(kind.values.c_str(), " ", 0));
+        for (int i = 0; i < values.size(); i++)
+            list += "<Value>" + std::string(values[i]) + "</Value>";
+        list += "</Option>";
     }
     return list;
 }
@@ -455,31 +442,32 @@ bool zsRefuseOption(const char *name, const std::string &expected, const char *f
     return zsRefuse(CPLE_IllegalArg, "%s: expected %s, found %s", name, expected.c_str(), found);
 }
 
-static void readFlag(Value &v)
+/* Reads a value; refuses what its kind does not allow. */
+static void readValue(const Kind &kind, Value &v)
 {
-    v.isYes = CPLTestBool(v.text);
-    // Configuration options are read as GDAL reads them.
-    static const CPLStringList known(CSLTokenizeString("YES TRUE ON 1 NO FALSE OFF 0"));
-    if (v.isGiven && known.FindString(v.text) < 0)
-        v.Refuse("YES or NO");
-}
-
-static void readChoice(const Kind &kind, Value &v)
-{
-    const CPLStringList values(CSLTokenizeString2(kind.values.c_str(), " ", 0));
-    v.choice = values.FindString(v.text);
-    if (v.choice < 0)
-        v.Refuse("one of " + kind.values);
-}
-
-static void readNumber(const Kind &kind, Value &v)
-{
-    const bool isInteger = kind.unit == nullptr;
-    const std::string what = isInteger ? "an integer" : std::string("a number of ") + kind.unit;
-    char *end = nullptr;
-    v.number = isInteger ? static_cast<double>(strtoll(v.text, &end, 10)) : CPLStrtod(v.text, &end);
-    if (end == v.text || *end != '\0' || !(v.number >= kind.low && v.number <= kind.high)) // NaN is neither
-        v.Refuse(CPLSPrintf("%s from %.0f to %.0f", what.c_str(), kind.low, kind.high));
+    const bool isInteger = EQUAL(kind.type, "int");
+    if (EQUAL(kind.type, "boolean"))
+    {
+        // Configuration options are read as GDAL reads them.
+        static const CPLStringList known(CSLTokenizeString("YES TRUE ON 1 NO FALSE OFF 0"));
+        v.isYes = CPLTestBool(v.text);
+        if (v.isGiven && known.FindString(v.text) < 0)
+            v.Refuse("YES or NO");
+    }
+    else if (EQUAL(kind.type, "string-select"))
+    {
+        v.choice = CPLStringList(CSLTokenizeString2(kind.values.c_str(), " ", 0)).FindString(v.text);
+        if (v.choice < 0)
+            v.Refuse("one of " + kind.values);
+    }
+    else if (isInteger || EQUAL(kind.type, "float"))
+    {
+        const std::string what = isInteger ? "an integer" : std::string("a number of ") + kind.unit;
+        char *end = nullptr;
+        v.number = isInteger ? static_cast<double>(strtoll(v.text, &end, 10)) : CPLStrtod(v.text, &end);
+        if (end == v.text || *end != '\0' || !(v.number >= kind.low && v.number <= kind.high)) // NaN is neither
+            v.Refuse(CPLSPrintf("%s from %.0f to %.0f", what.c_str(), kind.low, kind.high));
+    }
 }
 
 template <class Options>
@@ -495,12 +483,7 @@ static bool readRows(const std::vector<Row<Options>> &rows, CSLConstList list, O
         if (text == nullptr || row.set == nullptr)
             continue;
         Value v = {row.name, text, given != nullptr, false, 0, 0, false};
-        if (EQUAL(row.kind.type, "boolean"))
-            readFlag(v);
-        else if (!row.kind.values.empty())
-            readChoice(row.kind, v);
-        else if (!EQUAL(row.kind.type, "string"))
-            readNumber(row.kind, v);
+        readValue(row.kind, v);
         if (!v.isRefused)
             row.set(options, v);
         if (v.isRefused)

@@ -6,7 +6,6 @@
 
 #include "copy.h"
 #include "creation_options.h"
-#include "filter.h"
 #include "gdal/connection.h"
 #include "gdal/driver.h"
 #include "gdal/guard.h"
@@ -106,11 +105,8 @@ NewRaster::~NewRaster()
 
 bool NewRaster::Parse(CSLConstList list)
 {
-    std::string reason;
-    if (!m_options.Parse(list))
+    if (!m_options.Parse(list) || !zsParseName(m_name, m_connection))
         return false;
-    if (!zsParseConnection(m_name, m_connection, reason))
-        return zsRefuse(CPLE_AppDefined, "%s: %s", zsShown(m_name).c_str(), zsShown(reason).c_str());
     if (m_connection.array.empty())
         return zsIsNoRepository(m_connection);
     return zsRefuse(CPLE_AppDefined,
@@ -416,7 +412,7 @@ std::unique_ptr<GDALDataset> NewRaster::Blank()
 {
     auto made = Finish();
     if (made != nullptr)
-        made->StartBlank(std::move(m_new), m_options, m_spec, m_factors, m_resampling);
+        made->StartBlank(std::move(m_new), m_options.statistics, m_factors, m_resampling);
     return made;
 }
 
@@ -490,7 +486,6 @@ GDALDataset *zsRasterCopy(const char *name, GDALDataset *source, bool strict, CS
                           GDALProgressFunc progress, void *progressData)
 {
     NewRaster raster(name, source, strict);
-    const ZSOneWarning ofTexts;
     if (!raster.Parse(options) || !raster.CheckSource() ||
         !raster.Describe(source->GetRasterXSize(), source->GetRasterYSize(), source->GetRasterCount(),
                          zsTypeOfBands(*source)) ||
@@ -519,7 +514,7 @@ bool NewRaster::CheckBlank(int width, int height, int bands, CSLConstList option
 }
 
 GDALDataset *zsRasterCreate(const char *name, int width, int height, int bands, GDALDataType type,
-                            CSLConstList options)
+                            ZSCreateOptions options)
 {
     NewRaster raster(name, nullptr, false);
     if (!raster.Parse(options) || !raster.CheckBlank(width, height, bands, options) ||

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <memory>
 
+#include <sys/stat.h>
+
 #include "gdal/connection.h"
 #include "gdal/driver.h"
 #include "gdal/guard.h"
@@ -60,15 +62,6 @@ static bool isLeftover(const std::string &path)
     ZSContents contents;
     return contents.Find(path) && !contents.HasRoot() && contents.found.foreign_count == 0 &&
            (contents.found.own.count > 0 || contents.found.is_marked);
-}
-
-static bool isLink(const std::string &path)
-{
-    struct zs_error err;
-    ZSStore at;
-    enum zs_link link = ZS_LINK_NONE;
-    return zs_store_open(path.c_str(), &at.store, &err) == ZS_OK &&
-           zs_store_is_link(at.store, "", &link, &err) == ZS_OK && link != ZS_LINK_NONE;
 }
 
 /* Whether a directory without zarr.json is a store of Zarr v2. */
@@ -268,26 +261,31 @@ static bool deleteStore(const std::string &store)
 
 /* ---- Deleting ---- */
 
-/* The store that a name stands for; "" (CPLError emitted) when it is none. */
-static std::string storeOf(const char *name)
+/* Whether a name stands for a store, and not for an array or a group in one. Else CPLError is emitted. */
+static bool isStore(const char *name, ZSConnection &connection)
 {
-    ZSConnection connection;
-    std::string reason;
     const std::string shown = zsShown(name);
-    if (!zsParseConnection(name, connection, reason))
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", shown.c_str(), zsShown(reason).c_str());
-    else if (connection.has_array && !connection.array.empty())
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: an array of a store cannot be deleted, renamed or copied alone",
-                 shown.c_str());
-    else if (zsIsNoRepository(connection) && zsHasRoot(connection.store, "is not a Zarr store"))
-    {
-        const std::string above = zsStoreAbove(connection.store);
-        if (above.empty())
-            return connection.store;
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: cannot be deleted, renamed or copied alone: it is in the store %s",
-                 shown.c_str(), above.c_str());
-    }
-    return "";
+    if (!zsParseName(name, connection))
+        return false;
+    if (!connection.array.empty())
+        return zsRefuse(CPLE_NotSupported, "%s: an array of a store cannot be deleted, renamed or copied alone",
+                        shown.c_str());
+    if (!zsIsNoRepository(connection) || !zsHasRoot(connection.store, "is not a Zarr store"))
+        return false;
+    const std::string above = zsStoreAbove(connection.store);
+    return above.empty() ||
+           zsRefuse(CPLE_NotSupported, "%s: cannot be deleted, renamed or copied alone: it is in the store %s",
+                    shown.c_str(), above.c_str());
+}
+
+/* Whether no dataset of this program is open on the store. `gdal raster reproject --overwrite a.zarr a.zarr` opens its
+ * source, then deletes it; a file would be readable for as long as it is open, a store is not. */
+static bool isClosed(const std::string &store)
+{
+    return EQUAL(CPLGetConfigOption("SHARDEDZARR_DELETE", ""), "ALL") || !zsIsOpen(store) ||
+           zsRefuse(CPLE_AppDefined,
+                    "%s: is not deleted: this program has it open; close it first, or give the configuration option "
+                    "SHARDEDZARR_DELETE=ALL", zsShown(store).c_str());
 }
 
 /* GDAL deletes what a copy is about to overwrite, before it asks the driver: all but directories that it knows. Nothing
@@ -299,7 +297,7 @@ static bool isDeletable(const char *name, const ZSConnection &connection)
     VSIStatBufL st;
     const bool isFolder = connection.prefix == ZSConnection::Prefix::NONE && !zsEndsWith(name, "zarr.json") &&
                           !zsIsArchive(store);
-    if (isFolder && (!zs_path_is_remote(store.c_str()) || (VSIStatL(store.c_str(), &st) == 0 && VSI_ISDIR(st.st_mode))))
+    if (isFolder && (!zsIsRemote(store) || (VSIStatL(store.c_str(), &st) == 0 && VSI_ISDIR(st.st_mode))))
         return true;
     zsForgetListing(store); // GDAL may have remembered that nothing is there
     if (VSIStatL(store.c_str(), &st) == 0)
@@ -313,58 +311,38 @@ static bool isDeletable(const char *name, const ZSConnection &connection)
     return false;
 }
 
-/* Whether no dataset of this program is open on the store. `gdal raster reproject --overwrite a.zarr a.zarr` opens its
- * source, then deletes it; a file would be readable for as long as it is open, a store is not. */
-static bool isClosed(const std::string &store)
-{
-    const auto names = zsOpenStores();
-    return EQUAL(CPLGetConfigOption("SHARDEDZARR_DELETE", ""), "ALL") ||
-           std::find(names.begin(), names.end(), zsRealPath(store)) == names.end() ||
-           zsRefuse(CPLE_AppDefined,
-                    "%s: is not deleted: this program has it open; close it first, or give the configuration option "
-                    "SHARDEDZARR_DELETE=ALL", zsShown(store).c_str());
-}
-
-/* Removes a link to a store, which takes nothing along. */
-static bool deleteLink(const std::string &store)
-{
-    zsRemoveLeftovers(store);
-    if (VSIUnlink(store.c_str()) != 0)
-        return false;
-    zsRemoveExternalOverviews(store);
-    return true;
-}
-
 CPLErr zsDelete(const char *name)
 {
-    ZSConnection connection;
-    std::string reason;
-    if (zsParseConnection(name, connection, reason) && !isDeletable(name, connection))
+    ZSConnection connection, ignored;
+    if (!zsParseName(name, connection) || !isDeletable(name, connection))
         return CE_Failure;
+    const std::string &store = connection.store;
     // The remains of a killed writer do not open as a store.
-    const bool isLeft = !zsExists(connection.store + "/zarr.json") && isLeftover(connection.store);
-    const std::string store = isLeft ? connection.store : storeOf(name);
-    const bool ok = !store.empty() && (isLink(store) ? deleteLink(store) : isClosed(store) && deleteStore(store));
-    return ok ? CE_None : CE_Failure;
+    const bool isLeft = !zsExists(store + "/zarr.json") && isLeftover(store);
+    if (!isLeft && !isStore(name, ignored))
+        return CE_Failure;
+    struct stat st;
+    if (lstat(store.c_str(), &st) != 0 || !S_ISLNK(st.st_mode))
+        return isClosed(store) && deleteStore(store) ? CE_None : CE_Failure;
+    // A link takes nothing along.
+    zsRemoveLeftovers(store);
+    if (VSIUnlink(store.c_str()) != 0)
+        return CE_Failure;
+    zsRemoveExternalOverviews(store);
+    return CE_None;
 }
 
 /* ---- Renaming and copying ---- */
 
-/* The paths of a store that is renamed or copied, and of the new one; false (CPLError emitted) when something is
- * there, and on object stores: killed between two objects, GDAL would leave two stores that lack chunks. */
-static bool findPaths(const char *newName, const char *oldName, std::string &to, std::string &from)
+/* Checks a store that is renamed or copied, and that there is nothing at its new name. Not on object stores: killed
+ * between two objects, GDAL would leave two stores that lack chunks. Else CPLError is emitted. */
+static bool mayMove(const char *oldName, const char *newName, ZSConnection &from, ZSConnection &to)
 {
-    ZSConnection connection;
-    std::string reason;
-    from = storeOf(oldName);
-    if (from.empty())
+    if (!isStore(oldName, from) || !zsParseName(newName, to))
         return false;
-    if (!zsParseConnection(newName, connection, reason))
-        return zsRefuse(CPLE_AppDefined, "%s: %s", zsShown(newName).c_str(), zsShown(reason).c_str());
-    to = connection.store;
-    const bool isThere = zsExists(to);
-    return (!isThere && !zs_path_is_remote(to.c_str())) ||
-           zsRefuse(CPLE_NotSupported, "%s: %s", zsShown(to).c_str(),
+    const bool isThere = zsExists(to.store);
+    return (!isThere && !zsIsRemote(to.store)) ||
+           zsRefuse(CPLE_NotSupported, "%s: %s", zsShown(to.store).c_str(),
                     isThere ? "exists already; it is not overwritten: delete it first"
                             : "stores are not renamed or copied to object stores; gdal_translate and "
                               "gdalmdimtranslate make a store there");
@@ -372,22 +350,22 @@ static bool findPaths(const char *newName, const char *oldName, std::string &to,
 
 CPLErr zsRename(const char *newName, const char *oldName)
 {
-    std::string from, to;
-    if (!findPaths(newName, oldName, to, from))
+    ZSConnection from, to;
+    if (!mayMove(oldName, newName, from, to))
         return CE_Failure;
-    if (VSIRename(from.c_str(), to.c_str()) == 0)
+    if (VSIRename(from.store.c_str(), to.store.c_str()) == 0)
         return CE_None;
-    return zsRefuse(CPLE_FileIO, "%s: cannot be renamed to %s", zsShown(from).c_str(), zsShown(to).c_str());
+    return zsRefuse(CPLE_FileIO, "%s: cannot be renamed to %s", zsShown(from.store).c_str(), zsShown(to.store).c_str());
 }
 
 CPLErr zsCopyFiles(const char *newName, const char *oldName)
 {
-    std::string from, to;
+    ZSConnection from, to;
     ZSNewStore target; // like any other new store it appears when it is complete
-    if (!findPaths(newName, oldName, to, from) || !target.Begin(to, false, true))
+    if (!mayMove(oldName, newName, from, to) || !target.Begin(to.store, false, true))
         return CE_Failure;
     // A trailing slash: the content, not the directory into the other.
-    if (VSISync((from + "/").c_str(), target.Path().c_str(), nullptr, nullptr, nullptr, nullptr))
+    if (VSISync((from.store + "/").c_str(), target.Path().c_str(), nullptr, nullptr, nullptr, nullptr))
         return target.Commit() ? CE_None : CE_Failure;
-    return zsRefuse(CPLE_FileIO, "%s: cannot be copied to %s", zsShown(from).c_str(), zsShown(to).c_str());
+    return zsRefuse(CPLE_FileIO, "%s: cannot be copied to %s", zsShown(from.store).c_str(), zsShown(to.store).c_str());
 }

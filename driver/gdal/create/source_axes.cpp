@@ -43,44 +43,6 @@ static bool isSame(const std::vector<std::string> &texts)
     return std::adjacent_find(texts.begin(), texts.end(), std::not_equal_to<>()) == texts.end();
 }
 
-/* Adds a dimension whose coordinate is that item of each band; its attributes are the dataset's. */
-bool ZSSourceAxes::Take(GDALDataset &source, const std::string &name, const std::string &item)
-{
-    Axis axis;
-    axis.source = name;
-    axis.values = itemOfBands(source, item);
-    const std::string prefix = name + "#";
-    CSLConstList items = source.GetMetadata();
-    for (int i = 0; i < CSLCount(items); i++)
-    {
-        if (STARTS_WITH(items[i], prefix.c_str()))
-            axis.attributes.AddString(items[i] + prefix.size());
-    }
-    m_axes.push_back(axis);
-    m_spent.push_back(item);
-    return !axis.values.empty();
-}
-
-/* DIM_time_INDEX=0, DIM_time_VALUE=2024-05-01T00:00:00 */
-bool ZSSourceAxes::ReadArray(GDALDataset &source)
-{
-    GDALRasterBand &first = *source.GetRasterBand(1);
-    for (const auto &name : namesOfItems(source, "DIM_", "_INDEX"))
-    {
-        const std::string item = "DIM_" + name;
-        const bool hasValues = first.GetMetadataItem((item + "_VALUE").c_str()) != nullptr;
-        if (!Take(source, name, item + (hasValues ? "_VALUE" : "_INDEX")))
-            return false;
-        Axis &axis = m_axes.back();
-        axis.has_values = hasValues;
-        m_spent.insert(m_spent.end(), {item + "_INDEX", item + "_UNIT"});
-        const char *unit = first.GetMetadataItem((item + "_UNIT").c_str());
-        if (unit != nullptr && zsItemValue(axis.attributes.List(), "units") == nullptr)
-            zsSetItem(axis.attributes, "units", unit);
-    }
-    return !m_axes.empty();
-}
-
 /* Types of netCDF, by their numbers; "" is none of numbers. */
 static const std::vector<std::string> NETCDF_TYPES = {"",        "int8",  "",       "int16",  "int32", "float32",
                                                       "float64", "uint8", "uint16", "uint32", "int64", "uint64"};
@@ -91,19 +53,37 @@ int zsNetcdfType(enum zs_data_type type)
     return found != NETCDF_TYPES.end() ? static_cast<int>(found - NETCDF_TYPES.begin()) : 0;
 }
 
-/* NETCDF_DIM_time=6, and of the dataset NETCDF_DIM_time_DEF={3,5}: size and type. */
-bool ZSSourceAxes::ReadNetcdf(GDALDataset &source)
+/* Adds a dimension for each item DIM_time_INDEX=0, with DIM_time_VALUE=2024-05-01T00:00:00 and DIM_time_UNIT; of netCDF
+ * for each NETCDF_DIM_time=6, with NETCDF_DIM_time_DEF={3,5} of the dataset: size and type. Attributes are the
+ * dataset's. False where not all bands have them, or there are none. */
+bool ZSSourceAxes::Read(GDALDataset &source, bool isNetcdf)
 {
-    for (const auto &name : namesOfItems(source, "NETCDF_DIM_", ""))
+    GDALRasterBand &first = *source.GetRasterBand(1);
+    const std::string prefix = isNetcdf ? "NETCDF_DIM_" : "DIM_", suffix = isNetcdf ? "" : "_INDEX";
+    for (const auto &name : namesOfItems(source, prefix, suffix))
     {
-        const std::string item = "NETCDF_DIM_" + name;
-        if (!Take(source, name, item))
+        Axis axis;
+        const std::string item = prefix + name, value = item + (isNetcdf ? "" : "_VALUE"), variable = name + "#";
+        axis.source = name;
+        axis.has_values = first.GetMetadataItem(value.c_str()) != nullptr;
+        axis.values = itemOfBands(source, axis.has_values ? value : item + suffix);
+        if (axis.values.empty())
             return false;
+        CSLConstList items = source.GetMetadata();
+        for (int i = 0; i < CSLCount(items); i++)
+        {
+            if (STARTS_WITH(items[i], variable.c_str()))
+                axis.attributes.AddString(items[i] + variable.size());
+        }
+        const char *unit = first.GetMetadataItem((item + "_UNIT").c_str());
+        if (unit != nullptr && zsItemValue(axis.attributes.List(), "units") == nullptr)
+            zsSetItem(axis.attributes, "units", unit);
         const char *definition = source.GetMetadataItem((item + "_DEF").c_str());
         const char *comma = definition != nullptr ? strchr(definition, ',') : nullptr;
         const size_t type = comma != nullptr ? static_cast<size_t>(std::max(0, atoi(comma + 1))) : 0;
         if (type > 0 && type < NETCDF_TYPES.size())
-            zsSetItem(m_axes.back().attributes, ZS_AXIS_TYPE, NETCDF_TYPES[type].c_str());
+            zsSetItem(axis.attributes, ZS_AXIS_TYPE, NETCDF_TYPES[type].c_str());
+        m_axes.push_back(axis);
     }
     return !m_axes.empty();
 }
@@ -215,19 +195,13 @@ void ZSSourceAxes::Count(int bands, const std::vector<std::string> &names)
 void ZSSourceAxes::Find(GDALDataset *source, int bands, const std::vector<std::string> &names)
 {
     // Where an array was comes first, for it has the exact types.
-    bool found = false;
-    for (const auto read : {&ZSSourceAxes::ReadArray, &ZSSourceAxes::ReadNetcdf})
+    for (const bool isNetcdf : {false, true})
     {
-        found = source != nullptr && (this->*read)(*source) && MakeDimensions(*source, names);
-        if (found)
-            break;
-        m_axes.clear();
-        m_spent.clear();
+        if (source != nullptr && m_axes.empty() && !(Read(*source, isNetcdf) && MakeDimensions(*source, names)))
+            m_axes.clear();
     }
-    if (!found && bands > 1)
+    if (m_axes.empty() && bands > 1)
         Count(bands, names);
-    for (auto &name : m_spent)
-        name = zsUtf8(name);
     for (auto &axis : m_axes)
     {
         axis.source = zsUtf8(axis.source);
@@ -293,10 +267,10 @@ std::string ZSSourceAxes::WithoutPosition(const char *description, size_t band, 
 
 void ZSSourceAxes::Spend(CPLStringList &metadata, std::vector<ZSProperties> &bands) const
 {
-    if (m_spent.empty())
+    if (m_axes.empty() || m_axes[0].source.empty()) // they are counted
         return;
-    std::vector<std::string> prefixes, descriptions, spent = m_spent;
-    spent.insert(spent.end(), {"DIM_band_INDEX", "DIM_band_VALUE"}); // the source only numbers them
+    // A source's `band` only numbers them.
+    std::vector<std::string> prefixes, descriptions, spent = {"DIM_band_INDEX", "DIM_band_VALUE"};
     for (const auto &axis : m_axes)
     {
         const std::string item = "DIM_" + axis.source;

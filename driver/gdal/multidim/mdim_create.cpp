@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "gdal/create/filter.h"
+#include "gdal/create/copy.h"
 #include "gdal/guard.h"
 
 /* ---- Options, of any number of dimensions. Coordinates of a dimension are best in one piece, and read as they were

@@ -378,17 +378,16 @@ static std::shared_ptr<ZSMdimStore> createStore(const char *name, CSLConstList l
     ZSConnection connection;
     ZSOpenOptions open;
     CPLStringList arrays;
-    std::string reason;
     for (CSLConstList o = list; o != nullptr && *o != nullptr; o++)
     {
         if (!STARTS_WITH_CI(*o, "ARRAY:"))
             arrays.AddString(*o);
     }
-    if (!zsTakeAliases(arrays) || !options.Parse(arrays.List()) || !open.Parse(nullptr))
+    if (!zsTakeAliases(arrays) || !options.Parse(arrays.List()) || !open.Parse(nullptr) ||
+        !zsParseName(name, connection))
         return nullptr;
-    if (!zsParseConnection(name, connection, reason) || connection.has_array)
-        return zsRefuse(CPLE_AppDefined, "%s: %s", zsShown(name).c_str(),
-                        reason.empty() ? "expected the name of a store" : reason.c_str());
+    if (connection.has_array)
+        return zsRefuse(CPLE_AppDefined, "%s: expected the name of a store", zsShown(name).c_str());
     auto target = std::make_unique<ZSNewStore>();
     if (!zsIsNoRepository(connection) || !target->Open(connection.store, options.overwrite, options.fsync))
         return nullptr;
@@ -418,7 +417,6 @@ GDALDataset *zsMdimCreate(const char *name, CSLConstList, CSLConstList options)
 GDALDataset *zsMdimCopy(const char *name, GDALDataset *source, bool strict, CSLConstList options,
                         GDALProgressFunc progress, void *progressData)
 {
-    const ZSOneWarning ofTexts;
     std::unique_ptr<GDALDataset> dataset(zsMdimCreate(name, nullptr, options));
     if (dataset == nullptr)
         return nullptr;

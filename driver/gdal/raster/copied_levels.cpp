@@ -5,6 +5,7 @@
 
 extern "C"
 {
+#include "raster/create.h"
 #include "raster/pixels.h"
 }
 

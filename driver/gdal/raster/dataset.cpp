@@ -82,15 +82,13 @@ void ShardedZarrDataset::Abandon()
     }
 }
 
-void ShardedZarrDataset::StartBlank(std::unique_ptr<ZSNewStore> made, const ZSCreationOptions &options,
-                                    const struct zs_raster_spec &spec, const std::vector<int> &factors,
-                                    const std::string &resampling)
+void ShardedZarrDataset::StartBlank(std::unique_ptr<ZSNewStore> made, bool hasStatistics,
+                                    const std::vector<int> &factors, const std::string &resampling)
 {
     m_isBlank = true;
-    m_firstFilter.Start(options, spec);
     m_laterFactors = factors;
     m_laterResampling = resampling;
-    m_hasLaterStatistics = options.statistics;
+    m_hasLaterStatistics = hasStatistics;
     m_newStore = std::move(made);
 }
 
@@ -156,7 +154,7 @@ CPLErr ShardedZarrDataset::FlushDocuments()
     if (m_georefChanged == 0 && !m_areItemsChanged && !m_areBandsChanged && !m_isMaskAdded)
         return CE_None;
     m_hasFailed = true;
-    const CPLErr isUpdated = m_areBandsChanged ? UpdateBlank(nullptr, GDT_Unknown) : CE_None;
+    const CPLErr isUpdated = m_areBandsChanged ? UpdateBlank() : CE_None;
     m_isBlank = m_isBlank && !m_areBandsChanged; // its properties are published from now on
     if (isUpdated != CE_None)
         return CE_Failure;

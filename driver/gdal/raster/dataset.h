@@ -10,7 +10,6 @@
 
 #include "band.h"
 #include "gdal/compat.h"
-#include "gdal/create/filter.h"
 #include "gdal/create/target.h"
 #include "gdal/guard.h"
 #include "gdal/types.h"
@@ -105,13 +104,11 @@ class ShardedZarrDataset : public ZSWithMetadata<GDALPamDataset>
     bool m_isWritten = false;
     bool m_areLevelsOld = false; /* pixels were written, and no overviews since */
     bool m_hasLost = false;      /* pixels could not be written */
-    ZSFilterOfFirst m_firstFilter;
 
     void AddBands(size_t source);
     /* Of a blank array the nodata value becomes the fill value: pixels that are never written read as nodata, as in
-     * other drivers. The first window that is written (else null) chooses the filter of blosc. */
-    CPLErr UpdateBlank(const struct zs_band_window *first, GDALDataType type);
-    CPLErr ReplaceArray(const unsigned char *fill, const struct zs_blosc_settings *filter);
+     * other drivers. */
+    CPLErr UpdateBlank();
     std::vector<struct zs_conversion> Conversions(GDALRWFlag flag, const struct zs_band_window &window,
                                                   GDALDataType type, std::vector<ZSConversion> &steps) const;
     /* Reads or writes a window of as many pixels as the buffer has. CE_Failure with CPLError emitted, as below. */
@@ -285,8 +282,8 @@ class ShardedZarrDataset : public ZSWithMetadata<GDALPamDataset>
     void Abandon();
     /* Notes that Create() made the raster, which has fill values alone, and what it gets at the close: overviews of
      * these factors, and statistics. */
-    void StartBlank(std::unique_ptr<ZSNewStore> made, const ZSCreationOptions &options,
-                    const struct zs_raster_spec &spec, const std::vector<int> &factors, const std::string &resampling);
+    void StartBlank(std::unique_ptr<ZSNewStore> made, bool hasStatistics, const std::vector<int> &factors,
+                    const std::string &resampling);
 
     const ZSView &View() const
     {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gdal/connection.h"
+#include "gdal/create/creation_options.h"
 #include "gdal/guard.h"
 
 extern "C"

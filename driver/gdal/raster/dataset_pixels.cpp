@@ -70,7 +70,7 @@ bool zsHasAllCells(GDALDataset &dataset)
     return own != nullptr && own->HasAllCells();
 }
 
-CPLErr ShardedZarrDataset::UpdateBlank(const struct zs_band_window *first, GDALDataType type)
+CPLErr ShardedZarrDataset::UpdateBlank()
 {
     if (!m_isBlank)
         return CE_None;
@@ -85,22 +85,13 @@ CPLErr ShardedZarrDataset::UpdateBlank(const struct zs_band_window *first, GDALD
     }
     static const unsigned char zeros[ZS_MAX_ITEM_SIZE] = {}; // Create() gave it these
     const unsigned char *fill = isOne ? nodata : zeros;
-    const bool isNew = memcmp(fill, info.fill_value, info.item_size) != 0;
-    const struct zs_blosc_settings *filter =
-        first == nullptr || blank.isHealpix
-            ? nullptr
-            : m_firstFilter.Choose(blank.node, *first, type);
-    return isNew || filter != nullptr ? ReplaceArray(isNew ? fill : nullptr, filter) : CE_None;
-}
-
-CPLErr ShardedZarrDataset::ReplaceArray(const unsigned char *fill, const struct zs_blosc_settings *filter)
-{
-    const ZSArray &blank = m_view.Array(0);
+    if (memcmp(fill, info.fill_value, info.item_size) == 0)
+        return CE_None;
     struct zs_error err;
     const struct zs_node *node = nullptr;
     struct zs_array *array = nullptr;
     const struct zs_array_options options = m_view.options.ForArrays();
-    if (zs_update_empty_array(m_view.store->hierarchy, blank.node, fill, filter, &node, &err) != ZS_OK ||
+    if (zs_update_empty_array(m_view.store->hierarchy, blank.node, fill, &node, &err) != ZS_OK ||
         zs_array_open_node(m_view.store->hierarchy, node, &options, &array, &err) != ZS_OK)
         return zsReport(err);
     zs_array_set_order(array, zs_array_chunk_order(blank.array));
@@ -108,7 +99,6 @@ CPLErr ShardedZarrDataset::ReplaceArray(const unsigned char *fill, const struct 
     opened->isHealpix = blank.isHealpix;
     opened->healpix = blank.healpix;
     m_view.ReplaceArray(0, opened);
-    m_read &= ~STRUCTURE;
     return CE_None;
 }
 
@@ -138,7 +128,7 @@ std::vector<struct zs_conversion> ShardedZarrDataset::Conversions(GDALRWFlag fla
 
 CPLErr ShardedZarrDataset::ReadWindow(const struct zs_band_window &window, GDALDataType type)
 {
-    if (UpdateBlank(nullptr, type) != CE_None)
+    if (UpdateBlank() != CE_None)
         return CE_Failure;
     std::vector<ZSConversion> steps;
     const auto conversions = Conversions(GF_Read, window, type, steps);
@@ -160,7 +150,7 @@ CPLErr ShardedZarrDataset::WriteWindow(const struct zs_band_window &window, GDAL
                         m_view.Array(0).node->path);
     const bool hadLost = m_hasLost;
     m_hasLost = true; // until it is written: GDAL drops a block that could not be
-    if (UpdateBlank(&window, type) != CE_None)
+    if (UpdateBlank() != CE_None)
         return CE_Failure;
     m_isBlank = false;
     m_isWritten = m_areLevelsOld = true;
