@@ -145,7 +145,7 @@ def test_append_of_a_killed_process_is_replaced_by_the_next_append(tmp_path):
         pass
     made(1, path, 160, ARRAY_NAME="w", APPEND_SUBDATASET="YES")
     assert_same(stored(path, "/w/w"), np.full((160, 160), 1, "uint8"))
-    assert "there is a /w already" in error_of(made, 1, path, ARRAY_NAME="w", APPEND_SUBDATASET="YES")
+    assert "there is a group /w already" in error_of(made, 1, path, ARRAY_NAME="w", APPEND_SUBDATASET="YES")
 
 
 def put_array(path, name):
@@ -167,7 +167,7 @@ def test_append_does_not_replace_an_unlisted_array(place, name, consolidated):
     put_array(place, name)
     for action in (lambda: made(1, place, ARRAY_NAME="w", APPEND_SUBDATASET="YES"),
                    lambda: driver().Create(place, 50, 50, 1, options=["ARRAY_NAME=w", "APPEND_SUBDATASET=YES"])):
-        assert re.search("there is a /w(/.*)? already", error_of(action))
+        assert re.search("there is an? (group|array) /w(/.*)? already", error_of(action))
         gdal.VSICurlClearCache()
         names = [key for key in gdal.ReadDirRecursive(place) if key.startswith("w/") and not key.endswith("/")]
         assert sorted(names) == [name + "/c/0", name + "/zarr.json"]

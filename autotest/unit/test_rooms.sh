@@ -31,7 +31,7 @@ array 5210
 shard 1697
 icechunk 1491
 codec 4390
-zarr 5944
+zarr 5947
 store 4539
 base 1640
 END

@@ -185,6 +185,9 @@ static enum zs_status translate_array(zs_json *made, const zs_json *draft, struc
     zs_json *codecs;
     bool is_big;
     ZS_TRY(zs_members_check(draft, known, err)); /* the draft reserves others */
+    const zs_json *extensions = zs_json_get(draft, "extensions");
+    if (zs_json_size(extensions) > 0) /* all that zarr-python and GDAL write is an empty list */
+        return zs_fail_found(err, ZS_UNSUPPORTED, extensions, "extensions: expected none");
     ZS_TRY(add_type(made, draft, &is_big, err));
     ZS_TRY(add_grid(made, draft, &codecs, err));
     ZS_TRY(add_codecs(codecs, draft, is_big, err));
