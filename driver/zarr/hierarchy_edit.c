@@ -263,7 +263,7 @@ static enum zs_status new_path(struct zs_hierarchy *hierarchy, const char *paren
     char *path = zs_path_join(parent, name);
     enum zs_status status = path != NULL ? zs_hierarchy_occupant(hierarchy, path, &occupant, err) : zs_fail_memory(err);
     if (occupant != NULL)
-        status = zs_fail(err, ZS_ARGUMENT, "%s: there is %s /%s already", hierarchy->store->root,
+        status = zs_fail(err, ZS_ARGUMENT, "%s: there is %s /%s already; choose another name", hierarchy->store->root,
                          occupant->type == ZS_NODE_ARRAY ? "an array" : "a group", path);
     if (status == ZS_OK)
         *out = path;
