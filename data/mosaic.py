@@ -4,8 +4,8 @@
   python3 data/mosaic.py mosaic.zarr scenes/*.tif --t_srs EPSG:3857 --tr 10 10 --resampling bilinear --workers 4
   python3 data/mosaic.py /vsis3/bucket/mosaic.zarr @names.txt --scheduler tcp://10.0.0.1:8786     (a name a line)
 
-The pixels are those of `gdalwarp -et 0` with the same arguments, the overviews those of the driver, but for the rounding
-of means. The array and its overviews are made first, as metadata alone. A task makes the window of one shard in memory and writes it; no other task
+The pixels are those of `gdalwarp -et 0` with the same arguments, the overviews those of the driver.
+The array and its overviews are made first, as metadata alone. A task makes the window of one shard in memory and writes it; no other task
 writes there, so nothing is locked. A shard is there whole or not at all, and what is there is done: with the same
 arguments a run that was stopped goes on where it was, and tasks of a worker that dies run again on others. Whether a
 shard is there is asked by its name; nothing is ever listed. A shard of nodata alone is no object: those that an input

@@ -144,7 +144,7 @@ class ShardedZarrContainer final : public GDALDataset
 
   public:
     /* With the metadata of `group`, if it is not null. */
-    ShardedZarrContainer(const ZSStore &store, const struct zs_node *group);
+    ShardedZarrContainer(const Request &request, const struct zs_node *group);
     void Add(const std::string &name, const std::string &description);
     /* Shows what was added. Where the list was cut, it says so: of `all`, the others open as `how`. */
     void Show(uint64_t all, const std::string &how);
@@ -152,12 +152,29 @@ class ShardedZarrContainer final : public GDALDataset
     {
         return m_entry.empty() ? nullptr : CSLAddString(nullptr, m_entry.c_str());
     }
+    /* Would be lost in silence: GDAL writes no side-car file beside a list. */
+    CPLErr SetMetadata(ZSMetadataArg metadata, const char *domain) override
+    {
+        return eAccess == GA_Update ? Refuse() : GDALDataset::SetMetadata(metadata, domain);
+    }
+    CPLErr SetMetadataItem(const char *name, const char *value, const char *domain) override
+    {
+        return eAccess == GA_Update ? Refuse() : GDALDataset::SetMetadataItem(name, value, domain);
+    }
+
+  private:
+    CPLErr Refuse() const
+    {
+        return zsRefuse(CPLE_NotSupported, "%s: there are several rasters: set metadata of one of its subdatasets",
+                        zsShown(GetDescription()).c_str());
+    }
 };
 } // namespace
 
-ShardedZarrContainer::ShardedZarrContainer(const ZSStore &store, const struct zs_node *group)
-    : m_entry(store.store->is_snapshot ? "" : store.Entry())
+ShardedZarrContainer::ShardedZarrContainer(const Request &request, const struct zs_node *group)
+    : m_entry(request.store->store->is_snapshot ? "" : request.store->Entry())
 {
+    eAccess = request.access;
     nRasterXSize = 512; // as GDAL's other containers have
     nRasterYSize = 512;
     char **metadata = nullptr;
@@ -165,7 +182,7 @@ ShardedZarrContainer::ShardedZarrContainer(const ZSStore &store, const struct zs
     if (group != nullptr && zs_items_read(group, false, &metadata, &err) == ZS_OK)
     {
         const ZSOwned<char *> freed(metadata, zs_names_free);
-        SetMetadata(metadata);
+        GDALDataset::SetMetadata(metadata);
     }
 }
 
@@ -179,13 +196,13 @@ void ShardedZarrContainer::Add(const std::string &name, const std::string &descr
 
 void ShardedZarrContainer::Show(uint64_t all, const std::string &how)
 {
-    SetMetadata(m_subdatasets.List(), "SUBDATASETS");
+    GDALDataset::SetMetadata(m_subdatasets.List(), "SUBDATASETS");
     if (all <= MOST_LISTED)
         return;
     const std::string number = all == UINT64_MAX ? "more than 1e19" : std::to_string(all);
-    SetMetadataItem("SUBDATASETS_LISTED",
-                    ("the first " + std::to_string(MOST_LISTED) + " of " + number + "; the others open as " + how)
-                        .c_str());
+    GDALDataset::SetMetadataItem(
+        "SUBDATASETS_LISTED",
+        ("the first " + std::to_string(MOST_LISTED) + " of " + number + "; the others open as " + how).c_str());
 }
 
 /* ---- An array in a list ---- */
@@ -288,7 +305,7 @@ static std::unique_ptr<GDALDataset> listSlices(const Request &request, const str
         std::copy(slices.sizes + 1, slices.sizes + slices.dim_count, rest.sizes);
         labels = labelsOf(*request.store, node, slices);
     }
-    auto container = std::make_unique<ShardedZarrContainer>(*request.store, nullptr);
+    auto container = std::make_unique<ShardedZarrContainer>(request, nullptr);
     std::vector<uint64_t> position(static_cast<size_t>(listed.dim_count));
     const auto description = describe(node, isEach ? nullptr : &rest);
     const auto name = request.connection.SubdatasetName(node->path);
@@ -373,7 +390,7 @@ static std::unique_ptr<GDALDataset> listAll(const Request &request, const struct
                                             const struct zs_raster_group *broken = nullptr)
 {
     const ZSConnection &connection = request.connection;
-    auto container = std::make_unique<ShardedZarrContainer>(*request.store, group);
+    auto container = std::make_unique<ShardedZarrContainer>(request, group);
     std::set<const struct zs_node *> bands;
     for (size_t i = 0; i < found.groups.count; i++)
     {
