@@ -59,8 +59,7 @@ bool zs_hierarchy_hides(const struct zs_hierarchy *hierarchy, const char *path, 
          n += (n > 0) + strcspn(path + n + (n > 0), "/")) {
         (void)snprintf(above, sizeof above, "%.*s", (int)n, path);
         const struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, above);
-        hides = entry != NULL &&
-                (entry->change == ZS_CHANGE_REMOVED || (or_new && entry->change == ZS_CHANGE_NEW));
+        hides = entry != NULL && (entry->change == ZS_CHANGE_REMOVED || (or_new && entry->change == ZS_CHANGE_NEW));
         if (path[n] == '\0')
             break;
     }
