@@ -226,6 +226,10 @@ def test_draft_store_is_read_only(tmp_path, per_shard):
     ({"compressor": {"codec": "https://purl.org/zarr/spec/codec/", "configuration": {}}}, 'compressor "https://purl.org/zarr/spec/codec/" is not supported'),
     ({"compressor": {"codec": "https://purl.org/zarr/spec/codec/lzma/1.0", "configuration": {"format": 3}}}, "format: expected 1, found 3"),
     ({"attributes": {"filters": [{"id": "delta", "dtype": "<u2"}]}}, 'filter "delta" of numcodecs is not supported in the draft'),
+    ({"extensions": [{"extension": "https://x.org/y", "must_understand": True}]}, "extensions: expected none, found"),
+    ({"chunk_grid": {"type": "regular", "chunk_shape": [2, 3], "offset": [1, 1]}}, 'chunk_grid: unknown member "offset" must be understood'),
+    ({"storage_transformers": [{"extension": SHARDING, "type": "indexed", "configuration": {"chunks_per_shard": [1, 1], "order": "F"}}]},
+     'storage_transformers: unknown member "order" must be understood'),
     ({"codecs": []}, 'member "codecs" must be understood'),
     ({"fill_value": 70000}, "fill_value of uint16: expected an integer of 0 to 65535, found 70000"),
     ({"storage_transformers": [{"extension": "https://x.org/y", "type": "z"}]}, 'found 1, the first "https://x.org/y" of type "z"'),
@@ -241,10 +245,16 @@ def test_unsupported_draft_array_is_named_and_others_are_listed(tmp_path, member
     assert_same(open_array(root, "/a"), counting((9, 13)), 1)
 
 
-def test_an_entry_point_that_is_not_understood(tmp_path):
+@pytest.mark.parametrize("member, value, message", [
+    ("metadata_key_suffix", "/../../x", 'zarr.json: metadata_key_suffix: expected ".json", found "/../../x"'),
+    ("metadata_encoding", "https://x.org/xml", "metadata_encoding: expected"),
+    ("extensions", [{"extension": "https://x.org/y"}], "extensions: expected none, found"),
+    ("zarr_format", "https://x.org/zarr", "zarr_format: expected 3"),
+])
+def test_an_entry_point_that_is_not_understood(tmp_path, member, value, message):
     root = a_store(tmp_path)
-    put(root + "/zarr.json", dict(ENTRY, zarr_format="https://x.org/zarr"))
-    assert "zarr_format: expected 3" in error_of(open_array, root, "/a")
+    put(root + "/zarr.json", dict(ENTRY, **{member: value}))
+    assert message in error_of(open_array, root, "/a")
     assert declined(root) == (True, [])
 
 

@@ -288,6 +288,8 @@ SPELLINGS = [  # (data type, members of an array's own document, how they are li
     ("float32", {"fill_value": "NaN"}, {"fill_value": 0}, "fill_value"),
     ("float32", {"fill_value": 0.0}, {"fill_value": -0.0}, "fill_value"),
     ("complex64", {"fill_value": [0, "NaN"]}, {"fill_value": [0.0, "0x7fc00000"]}, None),
+    ("complex64", {"fill_value": ["NaN", 1.0]}, {"fill_value": ["NaN", 2.0]}, "fill_value"),
+    ("uint64", {"fill_value": 2**64 - 1}, {"fill_value": 2**64 - 2}, "fill_value"),
     ("uint16", {"chunk_key_encoding": {"name": "default"}},
      {"chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}}}, None),
     ("uint16", {"chunk_key_encoding": "default"}, {"chunk_key_encoding": {"name": "default", "configuration": {}}}, None),

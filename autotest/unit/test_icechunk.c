@@ -134,6 +134,21 @@ TEST(test_a_document_of_more_dimensions_than_the_snapshot_says_is_an_error)
     zs_store_free(store);
 }
 
+TEST(test_the_reason_why_keys_of_chunks_are_not_known_is_told)
+{
+    struct zs_error err;
+    struct zs_object *object;
+    struct flat f;
+    ice_make_snapshot(&f);
+    replace(&f, "\"default\"", "\"strange\"", strlen("\"default\""));
+    struct zs_store *store = made(ICE_SNAPSHOT, f.data, f.size);
+    if (CHECK(zs_icechunk_open(&store, "", &err) == ZS_OK)) {
+        CHECK(zs_object_open(store, "t2m/c/0", &object, &err) == ZS_INVALID);
+        CHECK_CONTAINS(err.message, "chunk_key_encoding \"strange\" is not supported");
+    }
+    zs_store_free(store);
+}
+
 TEST(test_an_id_is_printed_in_crockfords_base_32)
 {
     char text[ZS_ICECHUNK_ID_TEXT];

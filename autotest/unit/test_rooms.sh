@@ -29,10 +29,10 @@ raster 4132
 geo 7013
 array 5210
 shard 1697
-icechunk 1491
+icechunk 1499
 codec 4390
-zarr 5947
-store 4539
+zarr 6006
+store 4540
 base 1640
 END
 for path in */; do

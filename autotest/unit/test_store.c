@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "array_store.h"
+#include "store/vsi.h"
 
 static void check_put_and_get(struct zs_store *store)
 {
@@ -264,6 +265,25 @@ TEST(test_gdal_error_state_is_unchanged)
     zs_store_free(store);
 }
 
+TEST(test_a_key_stands_in_the_path_of_a_url_and_before_its_query)
+{
+    static const char *const paths[][2] = {
+        {"/vsicurl/http://h/a.zarr/?sig=1", "/vsicurl/http://h/a.zarr/c%201?sig=1"},
+        {"/vsicurl?url=http%3A%2F%2Fh%2Fa.zarr%2F", "/vsicurl?url=http%3A%2F%2Fh%2Fa.zarr/c%25201"},
+        {"/vsicurl?url=http%3a%2f%2fh%2fa.zarr%2f/%2F&b=c", "/vsicurl?url=http%3a%2f%2fh%2fa.zarr/c%25201&b=c"},
+        {"/vsicurl?url=http://h/a.zarr%3fsig%3d%2f", "/vsicurl?url=http://h/a.zarr/c%25201%3fsig%3d%2f"},
+        {"/vsicurl?url=http://h/a.zarr%3Fsig=1&b=%3F", "/vsicurl?url=http://h/a.zarr/c%25201%3Fsig=1&b=%3F"},
+        {"/vsicurl?header.X-Src=curl=1&url=http://h/a", "/vsicurl?header.X-Src=curl=1&url=http://h/a/c%25201"},
+        {"/vsis3/b/a%2F", "/vsis3/b/a%2F/c 1"}};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        char root[64];
+        (void)snprintf(root, sizeof root, "%s", paths[i][0]);
+        char *path = zs_vsi_path(&(struct zs_store){.path = root}, "c 1");
+        CHECK_EQ_STR(path, paths[i][1]);
+        free(path);
+    }
+}
+
 TEST(test_remote_paths_are_known_by_prefix_and_archive_location)
 {
     static const char *const remote[] = {"/vsicurl/http://host/a.zarr",
@@ -284,6 +304,7 @@ TEST(test_remote_paths_are_known_by_prefix_and_archive_location)
                                          "/vsisubfile/10_20,/vsis3/bucket/a",
                                          "/vsicached?file=/vsis3/bucket/a",
                                          "/vsicached?chunk_size=65536&file=%2Fvsicurl%2Fhttp://host/a",
+                                         "/vsicached?file=%2fvsicurl%2fhttp://host/a",
                                          "/vsizip//vsisubfile/0_9,/vsigs/b/a.zip"};
     static const char *const local[] = {"/data/vsis3-mirror/a.zarr",
                                         "/data/vsis3/a.zarr",

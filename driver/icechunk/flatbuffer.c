@@ -43,7 +43,9 @@ static size_t field_at(struct zs_flat_table *table, unsigned id, size_t size, bo
     const size_t offset =
         id < table->fields ? (size_t)zs_load_le(table->of->data + table->vtable + 4 + 2 * (size_t)id, 2) : 0;
     const bool is_within = offset >= 4 && offset <= table->size && size <= table->size - offset;
-    if (offset == 0 ? is_needed : !is_within)
+    if (offset == 0 && is_needed)
+        table->wrong = id + 1;
+    if (offset != 0 && !is_within)
         table->wrong = id + 1;
     return is_within ? table->at + offset : 0;
 }

@@ -22,7 +22,8 @@ struct node {
     const unsigned char *id;
     struct zs_flat_vector document;  /* its zarr.json */
     struct zs_flat_vector manifests; /* of an array */
-    struct zs_array_meta *keys;      /* how its chunk keys are spelt; NULL: its document does not say that */
+    struct zs_array_meta *keys;      /* how its chunk keys are spelt; NULL: */
+    char *keys_error;                /* ... why its document does not say that */
     bool is_array;
 };
 
@@ -104,6 +105,7 @@ static void close_snapshot(struct snapshot *snapshot)
     for (size_t i = 0; i < snapshot->count; i++) {
         free(snapshot->nodes[i].path);
         zs_array_meta_free(snapshot->nodes[i].keys);
+        free(snapshot->nodes[i].keys_error);
     }
     free(snapshot->nodes);
     free(snapshot->root);
@@ -129,15 +131,18 @@ static struct node *find_node(const struct snapshot *snapshot, const char *path,
 
 /* ---- The root's document ---- */
 
+/* Reads the document of a node, which is freed by the caller, also on failure. */
 static enum zs_status parse(struct node *node, zs_json **document, struct zs_error *err)
 {
+    struct zs_error reason = {0};
     const enum zs_status status =
         zs_json_parse((const char *)node->document.data, node->document.count, document, err);
     if (status != ZS_OK)
         return zs_fail_in(err, status, "/%s%szarr.json", node->path, &"/"[node->path[0] == '\0']);
     const enum zs_status keys =
-        node->is_array ? zs_array_meta_parse(*document, ZS_META_KEYS, &node->keys, err) : ZS_OK;
-    return keys == ZS_NO_MEMORY ? keys : ZS_OK;
+        node->is_array ? zs_array_meta_parse(*document, ZS_META_KEYS, &node->keys, &reason) : ZS_OK;
+    node->keys_error = keys != ZS_OK && keys != ZS_NO_MEMORY ? zs_strdup(reason.message) : NULL;
+    return keys == ZS_OK || node->keys_error != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 /* Reads the documents of all nodes, and makes that of the root with the others as consolidated metadata. */
@@ -159,7 +164,9 @@ static enum zs_status print_root(struct snapshot *snapshot, struct zs_error *err
         for (size_t i = has_root; i < snapshot->count && status == ZS_OK; i++) {
             zs_json *document = NULL;
             status = parse(&snapshot->nodes[i], &document, err);
-            if (status == ZS_OK && zs_json_add(metadata, snapshot->nodes[i].path, document) == NULL)
+            if (status != ZS_OK)
+                zs_json_free(document);
+            else if (zs_json_add(metadata, snapshot->nodes[i].path, document) == NULL)
                 status = zs_fail_memory(err);
         }
     }
@@ -397,8 +404,7 @@ static enum zs_status parse_key(struct ice_store *s, const char *key, struct nod
         below = key + n + 1;
     }
     if ((*array)->keys == NULL)
-        return zs_fail(err, ZS_INVALID, "%s/%s: expected a zarr.json that says how chunks are named", s->base.root,
-                       (*array)->path);
+        return zs_fail(err, ZS_INVALID, "%s/%s: chunk keys: %s", s->base.root, (*array)->path, (*array)->keys_error);
     return zs_chunk_key_parse((*array)->keys, below, index) ? ZS_OK : fail_absent(s, key, err);
 }
 

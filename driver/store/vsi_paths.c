@@ -45,7 +45,7 @@ static const struct network *network_of(const char *path)
         for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
             const char *rest = at + strlen(networks[i].name);
             if (begins(at, networks[i].name) &&
-                (*rest == '/' || *rest == '?' || begins(rest, "%2F") || begins(rest, "_streaming/")))
+                (*rest == '/' || *rest == '?' || EQUALN(rest, "%2F", 3) || begins(rest, "_streaming/")))
                 return &networks[i];
         }
     return NULL;
@@ -80,8 +80,10 @@ bool zs_path_is_remote(const char *path)
 /* Where the value of url= begins in "/vsicurl?a=b&url=..."; NULL elsewhere. */
 static const char *url_option(const char *path)
 {
-    const char *value = begins(path, "/vsicurl?") ? strstr(path, "url=") : NULL;
-    return value != NULL ? value + strlen("url=") : NULL;
+    for (const char *p = begins(path, "/vsicurl?") ? strchr(path, '?') : NULL; p != NULL; p = strchr(p + 1, '&'))
+        if (begins(p + 1, "url="))
+            return p + strlen("?url=");
+    return NULL;
 }
 
 /* The path with a key behind the URL of a root, which ends after `n` bytes. A space of the key is "%20" in a URL, and
@@ -93,8 +95,8 @@ static char *url_below(const char *root, size_t n, const char *key, bool is_opti
     if (path == NULL)
         return NULL;
     const char *rest = root + n;
-    while (n > 0 && root[n - 1] == '/')
-        n--;
+    for (size_t slash = 1; slash > 0; n -= slash)
+        slash = root[n - 1] == '/' ? 1 : is_option && EQUALN(root + n - 3, "%2F", 3) ? 3 : 0;
     memcpy(p, root, n);
     p += n;
     *p++ = '/';
@@ -114,11 +116,9 @@ char *zs_vsi_path(const struct zs_store *store, const char *key)
     if (key[0] == '\0')
         return zs_strdup(root);
     if (value != NULL) {
-        const char *query = strstr(value, "%3F");
-        size_t n = strcspn(value, "?&");
-        if (query != NULL && (size_t)(query - value) < n)
-            n = (size_t)(query - value);
-        return url_below(root, (size_t)(value - root) + n, key, true);
+        while (*value != '\0' && *value != '?' && *value != '&' && !EQUALN(value, "%3F", 3))
+            value++;
+        return url_below(root, (size_t)(value - root), key, true);
     }
     if (begins(root, "/vsicurl/") || begins(root, "/vsicurl_streaming/"))
         return url_below(root, strcspn(root, "?"), key, false);

@@ -402,7 +402,8 @@ static enum zs_status send_one(void *ctx, size_t item, struct zs_error *err)
 
 /* ---- With the lock held ---- */
 
-/* Waits for an upload, without the lock meanwhile, and frees its place. */
+/* Waits until an upload has ended, and frees its place. Where another thread waits for it, waits until some place was
+ * freed. The lock is not held meanwhile, so callers look again, in a loop, at what there is. */
 static void finish(struct zs_uploads *a, struct upload *u)
 {
     struct zs_error err = {0};

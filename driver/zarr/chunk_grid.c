@@ -228,13 +228,14 @@ bool zs_chunk_grid_set(zs_json *document, const uint64_t *chunk_shape, int ndim)
 
 static void print_key(const struct zs_array_meta *meta, const uint64_t *index, char *p)
 {
-    const bool begins_with_number = meta->key_is_v2 || meta->key_is_draft;
+    /* "c/0/3" and "c"; v2 has "0/3" and "0", the draft "c0/3" and "c0" */
+    const bool separates_first = !meta->key_is_v2 && !meta->key_is_draft;
     if (!meta->key_is_v2)
         *p++ = 'c';
-    if (meta->ndim == 0 && begins_with_number)
+    if (meta->ndim == 0 && !separates_first)
         *p++ = '0';
     for (int i = 0; i < meta->ndim; i++) {
-        if (i > 0 || !begins_with_number)
+        if (i > 0 || separates_first)
             *p++ = meta->key_separator;
         p += snprintf(p, 21, "%" PRIu64, index[i]);
     }
@@ -253,6 +254,7 @@ char *zs_chunk_key(const struct zs_array_meta *meta, const char *array_path, con
     return key;
 }
 
+/* Reads ndim numbers from any text: it is a key if they are printed as the same text. */
 bool zs_chunk_key_parse(const struct zs_array_meta *meta, const char *key, uint64_t *index)
 {
     char spelt[KEY_SIZE(ZS_MAX_NDIM)];

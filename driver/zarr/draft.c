@@ -28,6 +28,25 @@ bool zs_draft_is_entry(const zs_json *document)
     return strstr(zs_json_text(document, "zarr_format", ""), ZS_DRAFT_FORMAT) != NULL;
 }
 
+/* ZS_UNSUPPORTED for extensions: all that zarr-python and GDAL write is an empty list. */
+static enum zs_status check_extensions(const zs_json *draft, struct zs_error *err)
+{
+    const zs_json *extensions = zs_json_get(draft, "extensions");
+    return zs_json_size(extensions) == 0 ? ZS_OK
+                                         : zs_fail_found(err, ZS_UNSUPPORTED, extensions, "extensions: expected none");
+}
+
+enum zs_status zs_draft_check_entry(const zs_json *entry, struct zs_error *err)
+{
+    const zs_json *encoding = zs_json_get(entry, "metadata_encoding");
+    const zs_json *suffix = zs_json_get(entry, "metadata_key_suffix");
+    if (encoding != NULL && strstr(zs_json_text(entry, "metadata_encoding", ""), ZS_DRAFT_FORMAT) == NULL)
+        return zs_fail_found(err, ZS_UNSUPPORTED, encoding, "metadata_encoding: expected \"" ZS_DRAFT_FORMAT "\"");
+    if (suffix != NULL && !zs_json_equals(suffix, ".json"))
+        return zs_fail_found(err, ZS_UNSUPPORTED, suffix, "metadata_key_suffix: expected \".json\"");
+    return check_extensions(entry, err);
+}
+
 /* ---- Members of an array ---- */
 
 /* Prints the data_type of a type of numpy: "|b1", "<i2", "<M8[10us]"; "" for one that there is not. Times are counts
@@ -82,9 +101,11 @@ static enum zs_status add_type(zs_json *made, const zs_json *draft, bool *is_big
  * one. */
 static enum zs_status find_sharding(const zs_json *draft, const zs_json **per_shard, struct zs_error *err)
 {
+    static const char *const known[] = {"chunks_per_shard", NULL};
     const zs_json *list = zs_json_get(draft, "storage_transformers"), *first = zs_json_first(list);
+    const zs_json *configuration = zs_json_get(first, "configuration");
     const char *name = zs_json_text(first, "extension", "(no string)"), *type = zs_json_text(first, "type", "");
-    *per_shard = zs_json_get(zs_json_get(first, "configuration"), "chunks_per_shard");
+    *per_shard = zs_json_get(configuration, "chunks_per_shard");
     if (first == NULL)
         return ZS_OK;
     if (strstr(name, SHARDING) == NULL || strcmp(type, "indexed") != 0 || zs_json_next(first) != NULL)
@@ -92,6 +113,9 @@ static enum zs_status find_sharding(const zs_json *draft, const zs_json **per_sh
                        "storage_transformers: expected one, of sharding and the type \"indexed\", found %zu, the first "
                        "\"%.100s\" of type \"%.40s\"",
                        zs_json_size(list), name, type);
+    const enum zs_status status = zs_members_check(configuration, known, err);
+    if (status != ZS_OK)
+        return zs_fail_in(err, status, "storage_transformers");
     return *per_shard != NULL ? ZS_OK : zs_fail(err, ZS_INVALID, "storage_transformers: chunks_per_shard is missing");
 }
 
@@ -123,10 +147,14 @@ static enum zs_status add_shard_shape(zs_json *list, const zs_json *chunk_shape,
  * sharding_indexed then, whose index has no checksum in the draft. */
 static enum zs_status add_grid(zs_json *made, const zs_json *draft, zs_json **codecs, struct zs_error *err)
 {
+    static const char *const known[] = {"type", "chunk_shape", "separator", NULL};
     const zs_json *grid = zs_json_get(draft, "chunk_grid"), *chunk_shape = zs_json_get(grid, "chunk_shape"), *per_shard;
     if (!zs_json_equals(zs_json_get(grid, "type"), "regular"))
         return zs_fail(err, ZS_UNSUPPORTED, "chunk_grid \"%.100s\" is not supported",
                        zs_json_text(grid, "type", "(no string)"));
+    const enum zs_status status = zs_members_check(grid, known, err);
+    if (status != ZS_OK)
+        return zs_fail_in(err, status, "chunk_grid");
     ZS_TRY(find_sharding(draft, &per_shard, err));
     zs_json *configuration = zs_extension_add(made, "chunk_grid", "regular");
     *codecs = zs_json_add_array(made, "codecs");
@@ -185,9 +213,7 @@ static enum zs_status translate_array(zs_json *made, const zs_json *draft, struc
     zs_json *codecs;
     bool is_big;
     ZS_TRY(zs_members_check(draft, known, err)); /* the draft reserves others */
-    const zs_json *extensions = zs_json_get(draft, "extensions");
-    if (zs_json_size(extensions) > 0) /* all that zarr-python and GDAL write is an empty list */
-        return zs_fail_found(err, ZS_UNSUPPORTED, extensions, "extensions: expected none");
+    ZS_TRY(check_extensions(draft, err));
     ZS_TRY(add_type(made, draft, &is_big, err));
     ZS_TRY(add_grid(made, draft, &codecs, err));
     ZS_TRY(add_codecs(codecs, draft, is_big, err));

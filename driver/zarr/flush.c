@@ -117,13 +117,15 @@ static zs_json *make_edits(const struct zs_hierarchy *hierarchy)
 
 /* ---- One document ---- */
 
-/* Puts the members of `after` over an object, and removes those that only `before` has; both may be NULL. Attributes of
- * a document are none of its members. False without memory. */
+/* Puts the members of `after` over an object, and removes those that only `before` has; both may be NULL. One that both
+ * have alike, as in journals of older versions, stays as it is. Attributes of a document are none of its members. False
+ * without memory. */
 static bool merge(zs_json *object, const zs_json *before, const zs_json *after, bool is_document, bool *is_changed)
 {
     for (const zs_json *m = zs_json_first(after); m != NULL; m = zs_json_next(m)) {
         const char *name = zs_json_name(m);
-        if ((is_document && strcmp(name, "attributes") == 0) || zs_json_is_same(m, zs_json_get(object, name)))
+        if ((is_document && strcmp(name, "attributes") == 0) || zs_json_is_same(m, zs_json_get(before, name)) ||
+            zs_json_is_same(m, zs_json_get(object, name)))
             continue;
         *is_changed = true;
         if (zs_json_set(object, name, zs_json_copy(m)) == NULL)
@@ -161,18 +163,22 @@ static enum zs_status apply_change(struct item *item, bool *is_changed, struct z
 {
     zs_json *document = item->document, *attributes = zs_json_get_mutable(document, "attributes");
     const zs_json *before = zs_json_get(item->edit, "before"), *after = zs_json_get(item->edit, "after");
-    const zs_json *were = zs_json_get(before, "attributes"), *are = zs_json_get(after, "attributes");
-    const zs_json *shape = zs_json_get(after, "shape"), *is = zs_json_get(document, "shape");
+    const zs_json *old_attributes = zs_json_get(before, "attributes");
+    const zs_json *new_attributes = zs_json_get(after, "attributes");
+    const zs_json *shape = zs_json_get(after, "shape"), *stored_shape = zs_json_get(document, "shape");
     if (!zs_json_is_same(zs_json_get(document, "node_type"), zs_json_get(after, "node_type")))
         return fail_changed(item->path, "put something else there", err);
-    if (shape != NULL && (zs_json_size(shape) != zs_json_size(is) || is_less(shape, is)))
+    if (shape != NULL && !zs_json_is_same(shape, zs_json_get(before, "shape")) &&
+        (zs_json_size(shape) != zs_json_size(stored_shape) || is_less(shape, stored_shape)))
         return fail_changed(item->path, "made this array longer than it is to be", err);
-    if (!zs_json_is_object(attributes) && zs_json_is_object(are) && zs_json_size(are) > 0) {
+    if (!zs_json_is_object(attributes) && zs_json_is_object(new_attributes) && zs_json_size(new_attributes) > 0 &&
+        !zs_json_is_same(old_attributes, new_attributes)) {
         attributes = zs_json_set(document, "attributes", zs_json_new_object());
         ZS_TRY_MEMORY(attributes, err);
     }
     const bool ok = merge(document, before, after, true, is_changed) &&
-                    (!zs_json_is_object(attributes) || merge(attributes, were, are, false, is_changed));
+                    (!zs_json_is_object(attributes) ||
+                     merge(attributes, old_attributes, new_attributes, false, is_changed));
     return ok ? ZS_OK : zs_fail_memory(err);
 }
 

@@ -116,7 +116,7 @@ enum zs_status zs_hierarchy_put(struct zs_hierarchy *hierarchy, const char *path
     const bool ok = name_dimensions(hierarchy, node) && (message != NULL || !needs_message);
     (void)pthread_mutex_lock(&hierarchy->lock);
     struct zs_hierarchy_entry *entry = ok ? entry_of(hierarchy, path) : NULL;
-    if (entry != NULL && entry->node == NULL && entry->message == NULL) {
+    if (entry != NULL && entry->node == NULL && entry->message == NULL) { /* it is new, or says ZS_NOT_FOUND */
         entry->node = node;
         entry->status = status;
         entry->message = message;
@@ -517,9 +517,11 @@ static enum zs_status create_root(struct zs_hierarchy *hierarchy, zs_json *docum
         const enum zs_status status = zs_node_create("", document, true, root, err);
         return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s", store->root);
     }
+    const enum zs_status status = zs_draft_check_entry(document, err);
     zs_json_free(document);
     store->read_only = "is a store of the 2022 draft of Zarr v3, which is only read";
-    return zs_draft_get_node(store, "", root, err);
+    return status == ZS_OK ? zs_draft_get_node(store, "", root, err)
+                           : zs_fail_in(err, status, "%s/zarr.json", store->root);
 }
 
 /* Takes over the document, also on failure. */

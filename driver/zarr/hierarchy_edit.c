@@ -1,4 +1,5 @@
 /* Changes nodes in memory, and notes each change for the next flush (flush.c). */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,10 +54,14 @@ static enum zs_status put_node(struct zs_hierarchy *hierarchy, struct zs_node *n
 bool zs_hierarchy_hides(const struct zs_hierarchy *hierarchy, const char *path, bool or_new)
 {
     bool hides = false;
-    for (size_t i = 0; i < hierarchy->count && hierarchy->edits > 0 && !hides; i++) {
-        const struct zs_hierarchy_entry *entry = &hierarchy->entries[i];
-        hides = (entry->change == ZS_CHANGE_REMOVED || (or_new && entry->change == ZS_CHANGE_NEW)) &&
-                zs_path_is_within(path, entry->path);
+    char above[ZS_HIERARCHY_MAX_PATH + 1]; /* nothing is changed at a longer path */
+    for (size_t n = 0; hierarchy->edits > 0 && !hides && n < sizeof above;
+         n += (n > 0) + strcspn(path + n + (n > 0), "/")) {
+        (void)snprintf(above, sizeof above, "%.*s", (int)n, path);
+        const struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, above);
+        hides = entry != NULL && (entry->change == ZS_CHANGE_REMOVED || (or_new && entry->change == ZS_CHANGE_NEW));
+        if (path[n] == '\0')
+            break;
     }
     return hides;
 }
@@ -477,7 +482,7 @@ static enum zs_status put_document(struct zs_store *store, const char *path, con
     return status;
 }
 
-/* Lists in a group's document what is at and below a path in it under another one, which has its place in the order. */
+/* Lists in a group's document what is at and below a path in it under another one. */
 static enum zs_status list_moved(zs_json *document, const char *from, const char *to, struct zs_error *err)
 {
     zs_json *moved = zs_json_new_object();

@@ -49,9 +49,9 @@ struct zs_hierarchy {
 };
 
 /* Puts what is at a path into the table: a node (taken over, also on failure), or NULL and the status of there being
- * none, with its reason where it is not ZS_NOT_FOUND. A result that is there already stays. Names the dimensions of an
- * array that names none as the groups above do. *kept is the node that is there, the return the status why there is
- * none; or ZS_NO_MEMORY. Takes the lock. */
+ * none, with its reason where it is not ZS_NOT_FOUND. A node or a reason that is there already stays. Names the
+ * dimensions of an array that names none as the groups above do. *kept is the node that is there, the return the
+ * status why there is none; or ZS_NO_MEMORY. Takes the lock. */
 enum zs_status zs_hierarchy_put(struct zs_hierarchy *hierarchy, const char *path, struct zs_node *node,
                                 enum zs_status status, const struct zs_error *reason, const struct zs_node **kept,
                                 struct zs_error *err);
@@ -84,6 +84,8 @@ enum zs_status zs_hierarchy_enter(struct zs_store *store, struct zs_lock **lock,
 
 /* Whether a zarr.json is the entry point of a store of the draft. */
 bool zs_draft_is_entry(const zs_json *document);
+/* ZS_UNSUPPORTED for one whose nodes are not as draft.c reads them. */
+enum zs_status zs_draft_check_entry(const zs_json *entry, struct zs_error *err);
 /* Reads a node. ZS_NOT_FOUND; else a node that cannot be translated fails with the reason. */
 enum zs_status zs_draft_get_node(struct zs_store *store, const char *path, struct zs_node **node,
                                  struct zs_error *err);

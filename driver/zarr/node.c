@@ -356,14 +356,27 @@ static bool say_same(const zs_json *a, const zs_json *b)
     return true;
 }
 
-/* NaN is one value: zarr-python does not keep which of them it is. */
+/* Compares elements of the type, bit by bit, where both are some. NaN is one value, also as a part of a complex number:
+ * zarr-python does not keep which of them it is. */
 static bool are_same_fills(const struct zs_dtype *dtype, const zs_json *a, const zs_json *b)
 {
     unsigned char x[ZS_MAX_ITEM_SIZE] = {0}, y[ZS_MAX_ITEM_SIZE] = {0};
+    bool are_same = true;
     if (zs_fill_value_parse(dtype, a, x, NULL, NULL) != ZS_OK || zs_fill_value_parse(dtype, b, y, NULL, NULL) != ZS_OK)
-        return false;
-    return memcmp(x, y, sizeof x) == 0 ||
-           (isnan(zs_dtype_to_double(dtype, x)) && isnan(zs_dtype_to_double(dtype, y)));
+        return say_same(a, b);
+    for (size_t i = 0; i < dtype->size && are_same; i += dtype->swap_unit)
+        are_same = memcmp(x + i, y + i, dtype->swap_unit) == 0 ||
+                   (isnan(zs_dtype_to_double(dtype, x + i)) && isnan(zs_dtype_to_double(dtype, y + i)));
+    return are_same;
+}
+
+/* Units have default factors, and microseconds several names. */
+static bool are_same_types(const zs_json *a, const zs_json *b)
+{
+    struct zs_dtype x, y;
+    if (zs_dtype_parse(a, &x, NULL) != ZS_OK || zs_dtype_parse(b, &y, NULL) != ZS_OK)
+        return say_same(a, b);
+    return strcmp(x.name, y.name) == 0 && strcmp(x.unit, y.unit) == 0 && x.unit_scale == y.unit_scale;
 }
 
 /* Whether a member has the meaning of an absent one. */
@@ -382,7 +395,9 @@ bool zs_is_same_member(const struct zs_array_meta *meta, const char *name, const
 {
     if (has_no_meaning(name, a) || has_no_meaning(name, b))
         return has_no_meaning(name, a) && has_no_meaning(name, b);
-    return say_same(a, b) || (meta != NULL && strcmp(name, "fill_value") == 0 && are_same_fills(&meta->dtype, a, b));
+    if (meta != NULL && strcmp(name, "fill_value") == 0)
+        return are_same_fills(&meta->dtype, a, b);
+    return meta != NULL && strcmp(name, "data_type") == 0 ? are_same_types(a, b) : say_same(a, b);
 }
 
 /* ---- Names of dimensions that a group has ---- */

@@ -119,5 +119,6 @@ bool zs_chunk_key_parse(const struct zs_array_meta *meta, const char *key, uint6
 
 /* Whether two values of a member of documents (NULL: it is absent) say the same: numbers however they are written,
  * codecs and other extensions by name and by the members that both have, since zarr-python spells out defaults in
- * consolidated metadata. `meta` is of the array, for its data type; NULL: a group, or not known. */
+ * consolidated metadata. With the `meta` of an array (NULL: a group, or not known), data types and fill values are
+ * compared as they are parsed. */
 bool zs_is_same_member(const struct zs_array_meta *meta, const char *name, const zs_json *a, const zs_json *b);
