@@ -181,6 +181,12 @@ def test_copies_of_stores_of_other_writers_keep_their_dimensions(tmp_path):
     np.testing.assert_array_equal(read_all(copied), read_all(made))
 
 
+def test_attributes_of_a_coordinate_that_differ_in_case_are_others(tmp_path):
+    made = write_cube(tmp_path / "a", member=([0.1, 0.2, 0.7], {"Data_Type": "float32", "Scale_Factor": "2"}, "float64"))
+    copy(tmp_path / "c.zarr", made)
+    assert axis(tmp_path / "c.zarr", "member") == ([0.1, 0.2, 0.7], {"Data_Type": "float32", "Scale_Factor": "2"})
+
+
 def test_a_dimension_without_coordinates_keeps_its_name(tmp_path):
     made = write_cube(tmp_path / "a", time=([3, 4], {"units": "days since 2024-01-01"}, "int64"))
     copy(tmp_path / "c.zarr", made)

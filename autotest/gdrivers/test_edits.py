@@ -722,6 +722,36 @@ def test_a_registration_that_is_neither_area_nor_point_is_refused(tmp_path):
     assert nodes_of(path) == before
 
 
+@pytest.mark.parametrize("name, value, beside, then", [
+    ("AREA_OR_POINT", "Point", "Point", "Point"), ("AREA_OR_POINT", None, None, "Area"), ("area_or_point", "Point", None, "Point"),
+    ("k", "v", "Point", "Point")])
+def test_a_registration_that_is_set_is_the_stores(tmp_path, config, name, value, beside, then):
+    """Also when a side-car file has it, without a value, and in any case."""
+    config("GDAL_PAM_ENABLED", "YES")
+    path = str(tmp_path / "a.zarr")
+    copy(path, source(np.ones((8, 10), "uint8"), UTM, "EPSG:32633"))
+    if then == "Area":
+        update(path).SetMetadataItem("AREA_OR_POINT", "Point")
+    if beside:
+        open_ours(path).SetMetadataItem("AREA_OR_POINT", beside)
+    update(path).SetMetadataItem(name, value)
+    metadata = open_ours(path).GetMetadata()
+    assert metadata["AREA_OR_POINT"] == then and "area_or_point" not in metadata and geotransform(open_ours(path)) == UTM
+
+
+@pytest.mark.parametrize("edit", ["SetScale", "SetOffset"])
+def test_a_scale_that_is_not_finite_is_refused(tmp_path, edit):
+    path = georeferenced(tmp_path / "a.zarr")
+    before, dataset = nodes_of(path), update(path, "/a")
+    for value in (float("nan"), float("inf")):
+        assert "expected a finite" in error_of(lambda: getattr(dataset.GetRasterBand(1), edit)(value))
+    dataset = None
+    array = gdal.OpenEx(path, gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE).GetRootGroup().OpenMDArray("a")
+    assert "expected a finite" in error_of(lambda: getattr(array, edit)(float("nan")))
+    array = None
+    assert nodes_of(path) == before
+
+
 @pytest.mark.parametrize("mapping", [None, MAPPING])
 def test_a_registration_changes_no_other_array_and_no_other_attribute(tmp_path, mapping):
     """Neither of the array nor of those beside it, whose place CF tells."""

@@ -7,6 +7,7 @@ from osgeo import gdal
 import oracle
 from stores import array_meta, counting, group_meta
 from support import name_of, open_ours
+from writing import document
 
 TYPES = {"t": "time", "c": "channel"}
 SHAPE = (2, 3, 4, 6)
@@ -85,6 +86,20 @@ def test_overviews_of_an_image_without_names_are_found(tmp_path):
     dataset = open_ours(name_of(path, "/0"))
     band = dataset.GetRasterBand(1)
     assert band.GetOverviewCount() == 1 and (band.GetOverview(0).ReadAsArray() == counting(SHAPE)[0, 0, ::2, ::2]).all()
+
+
+def test_levels_of_an_image_are_listed_with_those_that_are_made(tmp_path):
+    path = str(tmp_path)
+    oracle.write(path, group_meta({"ome": {"version": "0.5", "multiscales": [image("012", axes=axes_of("czyx"))]}}))
+    for level in range(3):
+        shape = [2, 3, 32 >> level, 64 >> level]
+        oracle.write("%s/%d" % (path, level), array_meta(shape), counting(shape))
+    for factors, expected in (([2, 8], [".", "1", "2", "ovr_8x"]), ([], [".", "1", "2"])):
+        dataset = gdal.OpenEx(name_of(path, "/0"), gdal.OF_UPDATE)
+        assert dataset.BuildOverviews("NEAREST" if factors else "NONE", factors) == 0
+        dataset = None
+        layout = document(path)["attributes"]["multiscales"]["layout"]
+        assert [entry["asset"] for entry in layout] == expected
 
 
 def test_channels_are_chosen_by_label_else_by_index(tmp_path):

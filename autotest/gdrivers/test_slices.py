@@ -91,6 +91,39 @@ def test_without_coordinates_a_number_is_an_index(tmp_path):
     assert "out of range" in error_of(part, tmp_path, "band=4")
 
 
+def test_dimensions_of_one_name_are_told_apart_by_number(tmp_path):
+    values = counting((2, 2, 2, 3))
+    oracle.write(tmp_path, group_meta())
+    oracle.write(tmp_path / "t", array_meta((2, 2, 2, 3), dimension_names=["q", "q", "y", "x"]), values)
+    assert_same(part(tmp_path, "dim0=1"), values[1])
+    assert_same(part(tmp_path, "dim1=1"), values[:, 1])
+    assert "no dimension q; beside X and Y there are: dim0, dim1" in error_of(part, tmp_path, "q=1")
+    copied = gdal.GetDriverByName("ShardedZarr").CreateCopy(str(tmp_path / "c.zarr"), open_ours("SHARDEDZARR:%s:/t" % tmp_path))
+    assert_same(read_all(copied), bands(values))
+    copied = None
+    assert oracle.read(str(tmp_path / "c.zarr" / "c"))[1].shape == (2, 2, 2, 3)
+
+
+def test_booleans_are_selected_by_number_and_word_and_described(tmp_path):
+    oracle.write(tmp_path, group_meta())
+    oracle.write(tmp_path / "t", array_meta((2, 2, 3), dimension_names=["q", "y", "x"]), counting((2, 2, 3)))
+    write_coordinate(tmp_path, "q", [False, True], {}, "bool")
+    for choice in ("1", "true"):
+        assert_same(part(tmp_path, "q=" + choice), counting((2, 2, 3))[1:], choice)
+    assert_same(part(tmp_path, "q=false"), counting((2, 2, 3))[:1])
+    assert "expected a number" in error_of(part, tmp_path, "q=True")
+    dataset = open_ours("SHARDEDZARR:%s:/t" % tmp_path)
+    assert [dataset.GetRasterBand(b).GetDescription() for b in (1, 2)] == ["q=0", "q=1"]
+
+
+@pytest.mark.parametrize("times, choice", [([3, 2, 1, 0], "first..2026-05-03"), ([1, 0, 2, 3], "2026-05-02..2026-05-03")])
+def test_a_range_of_times_is_of_elements_that_follow_each_other(tmp_path, times, choice):
+    path = write_forecast(tmp_path)
+    write_coordinate(path, "init_time", times, {"units": "days since 2026-05-01"}, "int64")
+    message = "init_time: the elements from %s to %s are not those of the times between" % tuple(choice.split(".."))
+    assert message in error_of(part, path, "init_time=" + choice)
+
+
 def test_pixels_written_to_a_selection_are_those_of_the_array(tmp_path):
     path = write_forecast(tmp_path)
     dataset = gdal.OpenEx("SHARDEDZARR:%s:/t:level=850:init_time=1..2" % path, gdal.OF_RASTER | gdal.OF_UPDATE)

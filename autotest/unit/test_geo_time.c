@@ -122,6 +122,11 @@ TEST(test_instants_between_whole_units)
     CHECK_EQ_STR(back("microseconds since 2024-05-01", NULL, "2024-05-01T00:00:00.0000005"), "0.5");
     /* beyond 64 bits */
     CHECK_CONTAINS(back("nanoseconds since 1970-01-01", NULL, "9999-01-01T00:00:00"), "e+20");
+    /* as others write them */
+    CHECK_EQ_STR(back("hours since 2024-05-01", NULL, "2024-05-01T06:00:00+01:00"), "5");
+    CHECK_EQ_STR(back("days since 2024-05-01", NULL, "  2024-05-02 UTC"), "1");
+    CHECK_EQ_STR(back("days since 850-01-01", NULL, "850-01-03"), "2");
+    CHECK_EQ_STR(back("days since 2024-05-01", NULL, "2024-02-30"), "no instant");
     CHECK_EQ_STR(back("days since 2024-05-01", NULL, "7"), "no instant");
     CHECK_EQ_STR(back("days since 2024-05-01", NULL, "2024-06"), "no instant"); /* one value is asked for, no month */
     CHECK_EQ_STR(back("days since 2024-05-01", NULL, "2024-05-01T00:00:00 noon"), "no instant");

@@ -229,6 +229,11 @@ ZSProperties::ZSProperties(const ZSProperties &other) : zs_band_properties{}
     check(zs_band_properties_copy(&other, this, nullptr) == ZS_OK);
 }
 
+void ZSProperties::Unset(const char *name)
+{
+    check(zs_band_set_text(this, name, nullptr));
+}
+
 void ZSProperties::SetText(const char *name, const char *text)
 {
     check(zs_band_set_text(this, name, text != nullptr ? zsUtf8(text).c_str() : nullptr));
@@ -241,7 +246,7 @@ void ZSProperties::SetNumber(const char *name, double value)
 
 void ZSProperties::SetNames(const char *name, CSLConstList names)
 {
-    SetText(name, nullptr);
+    Unset(name);
     if (names == nullptr || *names == nullptr)
         return;
     zs_json_remove(members, name);

@@ -200,6 +200,8 @@ struct ZSProperties : zs_band_properties
     {
         zs_band_properties_clear(this);
     }
+    /* Makes a member, of whatever kind, one that the band has not. */
+    void Unset(const char *name);
     /* Members: null, "" and an empty list are none. */
     void SetText(const char *name, const char *text);
     void SetNumber(const char *name, double value);

@@ -86,7 +86,7 @@ struct zs_selection {
 
 /* The one element of dimension `dim` whose value is `from`, after the type of the coordinate variable:
  * - a time in ISO 8601, which may be shortened ("2026-05-01", "2026-05-01T00") to what but one element lies in;
- * - a number: 850, 850.0 and 8.5e2 are the same;
+ * - a number: 850, 850.0 and 8.5e2 are the same; of booleans 0 and 1, false and true;
  * - a text, exactly.
  * In a dimension without a coordinate variable: the label of a channel, else an index. ZS_ARGUMENT when no element
  * matches (the message names the first and the last), or several do (it counts them and names the first two), or the

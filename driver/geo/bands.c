@@ -307,7 +307,7 @@ static bool is_number(const zs_json *member)
 
 /* Where a property is kept. */
 static const struct member {
-    unsigned property;  /* ZS_BAND_...: metadata are the domains; 0 ends the table */
+    unsigned property;  /* ZS_BAND_...; 0 ends the table */
     const char *member; /* of a band's entry in gdal:bands */
     bool (*is_valid)(const zs_json *member);
     const char *attributes[4]; /* of an array, for all its bands, NULL-terminated; the first is the one that is written.
@@ -324,6 +324,7 @@ static const struct member {
      is_text,
      {"COLOR_INTERPRETATION", "color_interpretation", "colour_interpretation"}},
     {ZS_BAND_COLOUR_TABLE, "color_table", is_colour_table, {"gdal:color_table"}},
+    /* Domains; items are written beside: zs_items_write() and zs_items_set(). */
     {ZS_BAND_METADATA, "metadata_domains", zs_json_is_object, {ZS_DOMAINS_ATTRIBUTE}},
     {0, NULL, NULL, {NULL}},
 };

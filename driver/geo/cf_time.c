@@ -211,6 +211,13 @@ static bool scan_moment(const char **text, struct moment *m)
            m->time[0] <= 24 && m->time[1] <= 59 && m->time[2] <= 60;
 }
 
+/* Whether a calendar has the day. */
+static bool is_of_calendar(enum zs_calendar calendar, const struct date *d)
+{
+    const struct date same = date_of(calendar, days_of(calendar, *d));
+    return same.month == d->month && same.day == d->day;
+}
+
 static zs_instant instant_of(enum zs_calendar calendar, const struct moment *m)
 {
     return days_of(calendar, m->date) * DAY + (m->time[0] * 3600 + m->time[1] * 60 + m->time[2]) * SECOND + m->fraction;
@@ -292,8 +299,7 @@ bool zs_time_span(enum zs_calendar calendar, const char *text, zs_instant *from,
     if (!scan_moment(&text, &m) || !m.is_long || (m.time_parts > 0 && m.date_parts < 3))
         return false;
     text += m.date_parts == 3 && *text == 'Z';
-    const struct date same = date_of(calendar, days_of(calendar, m.date));
-    if (*text != '\0' || (m.date_parts == 3 && (same.month != m.date.month || same.day != m.date.day)))
+    if (*text != '\0' || !is_of_calendar(calendar, &m.date))
         return false;
     *from = instant_of(calendar, &m);
     if (m.date_parts == 3) {
@@ -309,10 +315,13 @@ bool zs_time_span(enum zs_calendar calendar, const char *text, zs_instant *from,
 
 bool zs_time_number(const struct zs_time_unit *unit, const char *text, char *number, size_t capacity)
 {
-    zs_instant from, to;
-    if (unit->nanoseconds == 0 || !zs_time_span(unit->calendar, text, &from, &to) || to - from > DAY)
+    struct moment m;
+    zs_instant zone;
+    text += strspn(text, " ");
+    if (unit->nanoseconds == 0 || !scan_moment(&text, &m) || m.date_parts < 3 || !scan_zone(text, &zone) ||
+        !is_of_calendar(unit->calendar, &m.date))
         return false;
-    const zs_instant since = from - unit->epoch, count = since / unit->nanoseconds;
+    const zs_instant since = instant_of(unit->calendar, &m) - zone - unit->epoch, count = since / unit->nanoseconds;
     const zs_instant rest = since % unit->nanoseconds;
     if (rest == 0 && count > INT64_MIN && count <= INT64_MAX)
         snprintf(number, capacity, "%lld", (long long)count);

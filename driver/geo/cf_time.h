@@ -49,6 +49,7 @@ bool zs_instant_print(enum zs_calendar calendar, zs_instant instant, char *out, 
  * may follow. False when it is none of these, or no date of the calendar. */
 bool zs_time_span(enum zs_calendar calendar, const char *text, zs_instant *from, zs_instant *to);
 
-/* The inverse for units that are so many nanoseconds: how many are from the epoch to an instant as those functions
- * write it, as a text; 32 bytes do. False when the text is no instant: a month is none. */
+/* The inverse for units that are so many nanoseconds: how many are from the epoch to an instant as those functions, or
+ * units of other writers, write it (behind blanks, with a zone), as a text; 32 bytes do. False when the text is no
+ * instant: a month is none. */
 bool zs_time_number(const struct zs_time_unit *unit, const char *text, char *number, size_t capacity);

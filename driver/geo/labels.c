@@ -167,7 +167,7 @@ static void survey(const struct source *s, uint64_t first, struct zs_labels *lab
         is_exact = is_exact && v > -most_exact && v < most_exact;
         is_there = is_there && !isnan(zs_coordinate_at(&s->read, i));
     }
-    labels->is_index = !s->is_time && !s->read.is_packed && labels->unit == NULL &&
+    labels->is_index = !s->is_time && !s->read.is_packed && labels->unit == NULL && type != ZS_BOOL &&
                        (counts || (is_whole && strcmp(s->name, "band") == 0));
     if (!is_there || s->read.is_packed || (type == ZS_DATETIME64 && zs_time_units(dtype, false) == NULL))
         labels->numbers_type = ZS_RAW;
@@ -309,9 +309,10 @@ static struct found find(const struct source *s, const struct wanted *w)
     struct found f = {0};
     for (uint64_t i = 0; i < s->count; i++)
         if (is_wanted(s, i, w)) {
+            f.first = f.count == 0 ? i : f.first;
+            f.second = f.count == 1 ? i : f.second;
             f.last = i;
-            if (f.count++ < 2)
-                *(f.count == 1 ? &f.first : &f.second) = i;
+            f.count++;
         }
     return f;
 }
@@ -340,9 +341,15 @@ static double tolerance_of(const struct source *s)
     return type == ZS_FLOAT16 ? 0x1p-11 : type == ZS_FLOAT32 ? 0x1p-24 : type == ZS_FLOAT64 ? 4 * DBL_EPSILON : 0;
 }
 
-static bool parse_number(const char *text, double *number)
+/* Of booleans "true" and "false" are numbers, too. */
+static bool parse_number(const struct source *s, const char *text, double *number)
 {
     char *end;
+    const bool is_true = strcmp(text, "true") == 0;
+    if (s->read.dtype->type == ZS_BOOL && (is_true || strcmp(text, "false") == 0)) {
+        *number = is_true;
+        return true;
+    }
     *number = CPLStrtod(text, &end);
     return end != text && *end == '\0' && isfinite(*number);
 }
@@ -356,7 +363,7 @@ static enum zs_status find_one(const struct source *s, const char *text, uint64_
         return zs_fail(err, ZS_ARGUMENT,
                        "%s: expected a time, such as 2026-05-01 or 2026-05-01T06:00, first, last, or a range, found %s",
                        s->name, text);
-    if (s->read.texts == NULL && !s->is_time && !parse_number(text, &w.number))
+    if (s->read.texts == NULL && !s->is_time && !parse_number(s, text, &w.number))
         return zs_fail(err, ZS_ARGUMENT, "%s: expected a number, first, last, or a range, found %s", s->name, text);
     w.tolerance = s->read.texts == NULL ? tolerance_of(s) : 0;
     const struct found f = find(s, &w);
@@ -382,7 +389,7 @@ static enum zs_status choose(const struct source *s, const char *text, uint64_t 
         return parse_index(s, text, index, err);
     const char *reason = s->variable != NULL
                              ? "its coordinates cannot be read, or are too many; an index i is asked for by i..i"
-                             : "without coordinates that can be read expected an index, first, last, or a range";
+                             : "it has no coordinates that can be read: expected an index, first, last, or a range";
     return zs_fail(err, ZS_ARGUMENT, "%s: %s, found %s", s->name, reason, text);
 }
 
@@ -415,8 +422,9 @@ static enum zs_status find_times(const struct source *s, const char *from, const
     *first = f.first;
     *end = f.count > 0 ? f.last + 1 : 0;
     if (f.count > 0 && (f.count != *end - *first || (from == NULL && *first != 0) || (to == NULL && *end != s->count)))
-        return zs_fail(err, ZS_ARGUMENT, "%s: its times are not in increasing order: ask for a range of indices",
-                       s->name);
+        return zs_fail(err, ZS_ARGUMENT,
+                       "%s: the elements from %s to %s are not those of the times between: ask for a range of indices",
+                       s->name, from != NULL ? from : "first", to != NULL ? to : "last");
     return ZS_OK;
 }
 
@@ -451,6 +459,16 @@ enum zs_status zs_select(struct zs_hierarchy *hierarchy, const struct zs_node *n
 }
 
 /* ---- A coordinate variable of labels ---- */
+
+/* An attribute of a list, by its exact name; NULL where there is none. GDAL's functions on lists ignore case. */
+static const char *attribute_of(char *const *attributes, const char *name)
+{
+    const size_t n = strlen(name);
+    for (; attributes != NULL && *attributes != NULL; attributes++)
+        if (strncmp(*attributes, name, n) == 0 && (*attributes)[n] == '=')
+            return *attributes + n + 1;
+    return NULL;
+}
 
 /* The type that an item names, of real numbers; false where there is none. */
 static bool declared_type(const char *name, struct zs_dtype *dtype)
@@ -490,14 +508,13 @@ static bool parse_all(const struct zs_dtype *dtype, const struct zs_time_unit *u
 enum zs_status zs_extra_axis_parse(const char *const *texts, size_t count, char *const *attributes,
                                    enum zs_data_type *type, void **elements, struct zs_error *err)
 {
-    CSLConstList items = (CSLConstList)attributes;
     struct zs_time_unit unit;
     struct zs_dtype tried[3];
     const bool is_time =
-        zs_cf_time_parse(CSLFetchNameValue(items, "units"), CSLFetchNameValue(items, "calendar"), &unit);
-    if (CSLFetchNameValue(items, "scale_factor") != NULL || CSLFetchNameValue(items, "add_offset") != NULL)
+        zs_cf_time_parse(attribute_of(attributes, "units"), attribute_of(attributes, "calendar"), &unit);
+    if (attribute_of(attributes, "scale_factor") != NULL || attribute_of(attributes, "add_offset") != NULL)
         return zs_fail(err, ZS_INVALID, "coordinates are packed, and may be given as packed");
-    size_t n = declared_type(CSLFetchNameValue(items, ZS_AXIS_TYPE), &tried[0]);
+    size_t n = declared_type(attribute_of(attributes, ZS_AXIS_TYPE), &tried[0]);
     tried[n++] = zs_dtype_of(ZS_INT64);
     tried[n++] = zs_dtype_of(ZS_FLOAT64);
     unsigned char *out = zs_calloc(count, sizeof(double));

@@ -55,8 +55,9 @@ enum zs_status zs_slot_find(struct zs_hierarchy *hierarchy, const struct zs_node
 const struct zs_node *zs_dimension_variable(struct zs_hierarchy *hierarchy, const struct zs_node *node,
                                             const char *name, uint64_t size);
 
-/* The coordinate variable of dimension `dim` of the array, and that of numbers alone; NULL when there is none. */
+/* The coordinate variable of dimension `dim` of the array; NULL when there is none. */
 const struct zs_node *zs_coordinate_variable(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim);
+/* Like zs_coordinate_variable(), NULL where it is not of numbers. */
 const struct zs_node *zs_coordinate_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim);
 
 /* Budget of coordinates: most that are read of a variable, and the largest chunk that is decoded for them. No raster

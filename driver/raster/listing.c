@@ -42,15 +42,14 @@ static enum zs_status find_named(const struct zs_node *const *nodes, size_t coun
                                  const char *name, size_t *at, struct zs_error *err)
 {
     int up = zs_groups_up(&name);
-    size_t n = up < 0 ? 0 : strlen(node->path);
-    for (; up >= 0 && n > 0; up--) /* to the array's group, and further */
-        while (n > 0 && node->path[--n] != '/') {
-        }
-    if (up >= 0 || name[0] == '\0')
-        return ZS_OK;
-    char *group = zs_strndup(node->path, n);
+    char *group = zs_strdup(up < 0 ? "" : node->path);
     ZS_TRY_MEMORY(group, err);
-    const enum zs_status status = zs_nodes_find(nodes, count, group, name, at, err);
+    for (; up >= 0 && group[0] != '\0'; up--) { /* to the array's group, and further */
+        char *slash = strrchr(group, '/');
+        *(slash != NULL ? slash : group) = '\0';
+    }
+    const bool is_inside = up < 0 && name[0] != '\0';
+    const enum zs_status status = is_inside ? zs_nodes_find(nodes, count, group, name, at, err) : ZS_OK;
     free(group);
     return status;
 }

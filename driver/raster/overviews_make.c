@@ -137,8 +137,18 @@ static bool is_of_base(struct zs_hierarchy *hierarchy, const struct zs_node *gro
             node->array->shape[axes.y] == base->array->shape[axes.y]);
 }
 
-/* Collects the entries of the new list: the base, those of before, and those just made; levels elsewhere are listed
- * where they are. */
+/* Adds a level below the group. */
+static enum zs_status add_level(struct entries *e, const struct zs_node *group, const struct zs_node *base,
+                                struct zs_axes axes, const struct zs_node *level, struct zs_error *err)
+{
+    return zs_path_below(group->path, level->path) != NULL
+               ? add_entry(e, asset_of(group, base, level->path), level->array->shape[axes.x],
+                           level->array->shape[axes.y], err)
+               : ZS_OK;
+}
+
+/* Collects the entries of the new list: the base, those of before, overviews that another list has, and those just
+ * made; levels elsewhere are listed where they are. */
 static enum zs_status collect_entries(struct zs_hierarchy *hierarchy, const struct zs_node *base, struct zs_axes axes,
                                       const struct zs_node *group, const struct zs_layout *layout,
                                       const struct zs_overviews *made, struct entries *e, struct zs_error *err)
@@ -150,12 +160,12 @@ static enum zs_status collect_entries(struct zs_hierarchy *hierarchy, const stru
     for (int i = 0; i < layout->count; i++)
         if (!is_of_base(hierarchy, group, base, axes, &layout->level[i]))
             ZS_TRY(keep_entry(e, hierarchy, group, base, axes, &layout->level[i], err));
-    for (size_t i = 0; made != NULL && i < made->count; i++) {
-        const struct zs_node *level = made->levels[i].node;
-        if (zs_path_below(group->path, level->path) != NULL)
-            ZS_TRY(add_entry(e, asset_of(group, base, level->path), level->array->shape[axes.x],
-                             level->array->shape[axes.y], err));
-    }
+    struct zs_levels levels;
+    ZS_TRY(zs_overviews_find(hierarchy, base, axes, &levels, err));
+    for (size_t i = 0; i < levels.count; i++)
+        ZS_TRY(add_level(e, group, base, axes, levels.list[i], err));
+    for (size_t i = 0; made != NULL && i < made->count; i++)
+        ZS_TRY(add_level(e, group, base, axes, made->levels[i].node, err));
     return ZS_OK;
 }
 

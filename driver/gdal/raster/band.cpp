@@ -279,9 +279,9 @@ bool ShardedZarrRasterBand::ReadDomain(const char *domain, const char *name)
     return true;
 }
 
-CPLErr ShardedZarrRasterBand::WillSetDomain(const char *domain, CPLStringList &, bool &isStored)
+CPLErr ShardedZarrRasterBand::WillSetDomain(const char *domain, const char *, CPLStringList &, bool &isStored)
 {
-    isStored = Dataset().IsUpdate() && ReadDomain(domain, "");
+    isStored = Dataset().IsUpdate() && ReadDomain(domain, ZS_OWN_ITEMS);
     return isStored ? WillChange(ZS_BAND_METADATA) : CE_None;
 }
 

@@ -55,7 +55,7 @@ class ShardedZarrRasterBand : public ZSWithMetadata<GDALPamRasterBand>
      * in words. */
     CPLStringList PositionItems(std::string &words);
     bool ReadDomain(const char *domain, const char *name) override;
-    CPLErr WillSetDomain(const char *domain, CPLStringList &list, bool &isStored) override;
+    CPLErr WillSetDomain(const char *domain, const char *name, CPLStringList &list, bool &isStored) override;
     /* The mask in the store, when it counts for this band; else null. */
     const ZSMask *StoredMask();
     bool IsMaskedOtherwise();
@@ -77,6 +77,8 @@ class ShardedZarrRasterBand : public ZSWithMetadata<GDALPamRasterBand>
     CPLErr SetNodata(const ZSNodata &value);
     template <class Beside, class InStore>
     CPLErr Set(unsigned property, const Beside &beside, const InStore &inStore);
+    template <class Beside>
+    CPLErr SetNumber(unsigned property, const char *name, double value, const Beside &beside);
     /* Whether pixels outside of all HEALPix cells need a mask, because no value marks them. */
     bool HasCellMask();
     /* The mask that the function reads, which is made at the first call. */

@@ -1,6 +1,7 @@
 /* Properties of a band, read from the array's attributes and, in update mode, written back: nodata, scale, offset,
  * unit, categories, colours. Description and metadata: band.cpp. */
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <new>
@@ -20,7 +21,7 @@ static void setColorTable(ZSProperties &properties, const GDALColorTable *table)
 {
     const bool isRGB = table != nullptr && table->GetPaletteInterpretation() == GPI_RGB; // GDAL converts no others
     const int n = isRGB ? table->GetColorEntryCount() : 0;
-    properties.SetText("color_table", nullptr);
+    properties.Unset("color_table");
     zs_json *list = n > 0 ? zs_json_set(properties.members, "color_table", zs_json_new_array()) : nullptr;
     bool ok = n == 0 || list != nullptr;
     for (int i = 0; i < n && ok; i++)
@@ -413,18 +414,24 @@ CPLErr ShardedZarrRasterBand::DeleteNoDataValue()
     });
 }
 
+/* Sets a scale or an offset, which in a store is finite: JSON has no other numbers. */
+template <class Beside>
+CPLErr ShardedZarrRasterBand::SetNumber(unsigned property, const char *name, double value, const Beside &beside)
+{
+    if (Dataset().IsUpdate() && !std::isfinite(value))
+        return zsRefuse(CPLE_IllegalArg, "%s: band %d: expected a finite %s, found %g",
+                        zsShown(poDS->GetDescription()).c_str(), nBand, name, value);
+    return Set(property, beside, [&](ZSProperties &properties) { properties.SetNumber(name, value); });
+}
+
 CPLErr ShardedZarrRasterBand::SetScale(double scale)
 {
-    return Set(
-        ZS_BAND_SCALE, [&] { return GDALPamRasterBand::SetScale(scale); },
-        [&](ZSProperties &properties) { properties.SetNumber("scale", scale); });
+    return SetNumber(ZS_BAND_SCALE, "scale", scale, [&] { return GDALPamRasterBand::SetScale(scale); });
 }
 
 CPLErr ShardedZarrRasterBand::SetOffset(double offset)
 {
-    return Set(
-        ZS_BAND_OFFSET, [&] { return GDALPamRasterBand::SetOffset(offset); },
-        [&](ZSProperties &properties) { properties.SetNumber("offset", offset); });
+    return SetNumber(ZS_BAND_OFFSET, "offset", offset, [&] { return GDALPamRasterBand::SetOffset(offset); });
 }
 
 CPLErr ShardedZarrRasterBand::SetUnitType(const char *unit)
@@ -490,8 +497,8 @@ void ShardedZarrRasterBand::DropIdentity()
     zs_json_double(zs_band_member(&properties, "offset"), &offset);
     if ((m_changed & pair) == 0 || scale != 1 || offset != 0)
         return;
-    properties.SetText("scale", nullptr);
-    properties.SetText("offset", nullptr);
+    properties.Unset("scale");
+    properties.Unset("offset");
     m_changed |= pair;
 }
 

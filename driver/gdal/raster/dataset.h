@@ -157,6 +157,8 @@ class ShardedZarrDataset : public ZSWithMetadata<GDALPamDataset>
     CPLErr SetTransform(const double *transform);
     /* Takes over what AREA_OR_POINT is set to. CE_Failure, with CPLError emitted, for what is neither. */
     CPLErr SetRegistration(const char *value);
+    /* The same of a list of items to be shown, which has the registration then: see WillSetDomain(). */
+    CPLErr TakeRegistration(const char *name, CPLStringList &list);
     void KeepGCPs(const struct zs_gcps &gcps) const;
     const std::vector<GDAL_GCP> &StoredGCPs() const;
     /* Sets those that the array declares. As in a GeoTIFF they take the place of a transform, and it theirs. */
@@ -188,7 +190,7 @@ class ShardedZarrDataset : public ZSWithMetadata<GDALPamDataset>
     enum zs_status WriteItemsOfArray(struct zs_error *err);
     enum zs_status WriteItemsOfGroup(struct zs_error *err);
     bool ReadDomain(const char *domain, const char *name) override;
-    CPLErr WillSetDomain(const char *domain, CPLStringList &list, bool &isStored) override;
+    CPLErr WillSetDomain(const char *domain, const char *name, CPLStringList &list, bool &isStored) override;
     /* Items of an array that its bands show in a group's dataset. The dataset itself shows the items that all arrays
      * have alike. */
     const CPLStringList &OwnItems(size_t source);

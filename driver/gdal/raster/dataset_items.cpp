@@ -245,19 +245,30 @@ void ShardedZarrDataset::ReadStructure()
     m_shown.Show("IMAGE_STRUCTURE", md.List(), GDALMajorObject::GetMetadata("IMAGE_STRUCTURE"));
 }
 
-CPLErr ShardedZarrDataset::WillSetDomain(const char *domain, CPLStringList &list, bool &isStored)
+/* AREA_OR_POINT, in any case: without a value an item makes pixels areas, and a list leaves them, as in GTiff. */
+CPLErr ShardedZarrDataset::TakeRegistration(const char *name, CPLStringList &list)
+{
+    const bool isItem = name != nullptr && EQUAL(name, GDALMD_AREA_OR_POINT);
+    const char *given =
+        isItem ? zsItemValue(list.List(), name) : zsItemValueInAnyCase(list.List(), GDALMD_AREA_OR_POINT);
+    const std::string value = given != nullptr ? given : GDALMD_AOP_AREA;
+    const char *now = m_shown.Item(GDALMD_AREA_OR_POINT);
+    // What a side-car file has is not the store's, which is to have it.
+    const bool isNew = given != nullptr && (now == nullptr || value != now ||
+                                            GDALMajorObject::GetMetadataItem(GDALMD_AREA_OR_POINT) != nullptr);
+    if (IsUpdate() && (isItem || isNew) && SetRegistration(value.c_str()) != CE_None)
+        return CE_Failure;
+    if (isItem)
+        zsSetItem(list, name, nullptr);
+    zsSetItem(list, GDALMD_AREA_OR_POINT, given != nullptr ? value.c_str() : registrationOf(Georef()));
+    return CE_None;
+}
+
+CPLErr ShardedZarrDataset::WillSetDomain(const char *domain, const char *name, CPLStringList &list, bool &isStored)
 {
     const bool isDefault = zsIsDefaultDomain(domain);
-    if (isDefault)
-    {
-        const char *registration = zsItemValueInAnyCase(list.List(), GDALMD_AREA_OR_POINT);
-        const char *now = m_shown.Item(GDALMD_AREA_OR_POINT), *stated = registrationOf(Georef());
-        const bool isNew = registration != nullptr && (now == nullptr || strcmp(now, registration) != 0);
-        if (IsUpdate() && isNew && SetRegistration(registration) != CE_None)
-            return CE_Failure;
-        if (registration == nullptr && stated != nullptr) // a list without it keeps it, as in GTiff
-            zsSetItem(list, GDALMD_AREA_OR_POINT, stated);
-    }
+    if (isDefault && TakeRegistration(name, list) != CE_None)
+        return CE_Failure;
     isStored = IsUpdate() && (isDefault || zsIsStoredDomain(domain));
     m_areItemsChanged = m_areItemsChanged || isStored;
     m_areDomainsChanged = m_areDomainsChanged || (isStored && !isDefault);
@@ -345,7 +356,7 @@ enum zs_status ShardedZarrDataset::FlushItems(struct zs_error *err)
     const bool areDomains = std::exchange(m_areDomainsChanged, false);
     if (!std::exchange(m_areItemsChanged, false))
         return ZS_OK;
-    static_cast<void>(ReadDomain("", ""));
+    static_cast<void>(ReadDomain("", ZS_OWN_ITEMS));
     ZS_TRY(m_view.IsGroup() ? WriteItemsOfGroup(err) : WriteItemsOfArray(err));
     if (m_view.IsGroup() && !areDomains)
         return ZS_OK;

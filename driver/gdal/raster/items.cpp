@@ -106,14 +106,15 @@ bool zsIsLostDomain(const char *domain)
 void zsTakeDomains(ZSProperties &properties, GDALMajorObject &object)
 {
     const CPLStringList names(object.GetMetadataDomainList());
-    properties.SetText("metadata_domains", nullptr);
+    properties.Unset("metadata_domains");
     for (int i = 0; i < names.size(); i++)
     {
         const CSLConstList items = zsIsStoredDomain(names[i]) ? object.GetMetadata(names[i]) : nullptr;
         if (items == nullptr || *items == nullptr)
             continue;
-        if (zs_band_member(&properties, "metadata_domains") == nullptr)
-            zs_json_set(properties.members, "metadata_domains", zs_json_new_object());
+        if (zs_band_member(&properties, "metadata_domains") == nullptr &&
+            zs_json_set(properties.members, "metadata_domains", zs_json_new_object()) == nullptr)
+            throw std::bad_alloc();
         zs_json *all = zs_json_get_mutable(properties.members, "metadata_domains");
         if (!zs_add_names(all, zsUtf8(names[i]).c_str(), zsUtf8List(items).List()))
             throw std::bad_alloc();

@@ -77,15 +77,22 @@ class ZSShownMetadata
     }
 };
 
+/* For ReadDomain(): the name of no item, for all items of a domain but those of positions, which take reading
+ * coordinates; and of no domain, for those that the store has. */
+constexpr char ZS_OWN_ITEMS[] = "";
+constexpr char ZS_ANY_STORED_DOMAIN[] = "any that the store has";
+
 /* A dataset or a band that shows metadata of the store; Base is GDAL's class of one that has a side-car file. */
 template <class Base> class ZSWithMetadata : public Base
 {
-    /* Sets what is shown, and where the store does not take it calls beside(). */
-    template <class Beside> CPLErr Change(CPLStringList &list, const char *domain, const Beside &beside)
+    /* Sets what is shown, of which the item `name` (null: all) changes, and where the store does not take it calls
+     * beside(). */
+    template <class Beside>
+    CPLErr Change(const char *name, CPLStringList &list, const char *domain, const Beside &beside)
     {
         bool isStored = false;
-        const bool isShown = ReadDomain(domain, "");
-        if (WillSetDomain(domain, list, isStored) != CE_None)
+        const bool isShown = ReadDomain(domain, ZS_OWN_ITEMS);
+        if (WillSetDomain(domain, name, list, isStored) != CE_None)
             return CE_Failure;
         // What is beside the store is in what is shown, which becomes the store's.
         if (isStored && GDALMajorObject::GetMetadata(domain) != nullptr)
@@ -102,8 +109,9 @@ template <class Base> class ZSWithMetadata : public Base
     /* Makes sure that m_shown has an item of a domain, with name NULL all of it. False for domains that are GDAL's. */
     virtual bool ReadDomain(const char *domain, const char *name) = 0;
     /* Before a domain, which was read, becomes this list, which may be changed: isStored where it is written at the
-     * next flush. CE_Failure, with CPLError emitted, where it cannot be. */
-    virtual CPLErr WillSetDomain(const char *domain, CPLStringList &list, bool &isStored) = 0;
+     * next flush. `name` is that of the item that is set, null for the whole list. CE_Failure, with CPLError emitted,
+     * where it cannot be. */
+    virtual CPLErr WillSetDomain(const char *domain, const char *name, CPLStringList &list, bool &isStored) = 0;
 
     /* Calls read() once for each part, a bit; again where there was no memory. */
     template <class Read> void Once(unsigned part, const Read &read)
@@ -117,7 +125,7 @@ template <class Base> class ZSWithMetadata : public Base
     char **GetMetadataDomainList() override
     {
         return zsGuard([&] {
-            for (const char *domain : {"", "IMAGE_STRUCTURE", "GEOLOCATION", "any that the store has"})
+            for (const char *domain : {"", "IMAGE_STRUCTURE", "GEOLOCATION", ZS_ANY_STORED_DOMAIN})
                 ReadDomain(domain, nullptr);
             return m_shown.Names(Base::GetMetadataDomainList());
         });
@@ -138,7 +146,7 @@ template <class Base> class ZSWithMetadata : public Base
         return zsGuard([&] {
             const CPLStringList given(CSLDuplicate(const_cast<char **>(metadata))); // it may be what is shown
             CPLStringList list(given);
-            return Change(list, domain,
+            return Change(nullptr, list, domain,
                           [&] { return Base::SetMetadata(const_cast<char **>(given.List()), domain); });
         });
     }
@@ -147,10 +155,10 @@ template <class Base> class ZSWithMetadata : public Base
         return zsGuard([&] {
             const std::string copy = given != nullptr ? given : ""; // it may be what is shown
             const char *value = given != nullptr ? copy.c_str() : nullptr;
-            static_cast<void>(ReadDomain(domain, ""));
+            static_cast<void>(ReadDomain(domain, ZS_OWN_ITEMS));
             CPLStringList list(CSLDuplicate(const_cast<char **>(m_shown.Get(domain))));
             zsSetItem(list, name, value);
-            return Change(list, domain, [&] { return Base::SetMetadataItem(name, value, domain); });
+            return Change(name, list, domain, [&] { return Base::SetMetadataItem(name, value, domain); });
         });
     }
 };

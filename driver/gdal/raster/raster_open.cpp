@@ -32,7 +32,13 @@ struct Request
 std::string zsDimensionName(const struct zs_node *node, int dim)
 {
     const char *name = zs_dimension_name(node, dim);
-    return name != nullptr && name[0] != '\0' ? name : "dim" + std::to_string(dim);
+    bool isOnly = name != nullptr && name[0] != '\0';
+    for (int d = 0; d < node->array->ndim && isOnly; d++)
+    {
+        const char *other = d != dim ? zs_dimension_name(node, d) : nullptr;
+        isOnly = other == nullptr || strcmp(other, name) != 0;
+    }
+    return isOnly ? name : "dim" + std::to_string(dim);
 }
 
 /* Which of the dimensions but X and Y, counted from the slowest, has that name. */

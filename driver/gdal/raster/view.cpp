@@ -58,8 +58,9 @@ bool ZSView::CheckSize(size_t source, struct zs_error *err)
     const ZSArray &opened = Array(source), &first = Array(0);
     const struct zs_array_info info = Info(source);
     const struct zs_axes axes = opened.axes;
-    const int64_t side = zs_healpix_side(sources[source].shown) * (int64_t{1} << opened.healpix.order);
-    if (opened.isHealpix && side > INT_MAX)
+    const int64_t side =
+        opened.isHealpix ? zs_healpix_side(sources[source].shown) * (int64_t{1} << opened.healpix.order) : 0;
+    if (side > INT_MAX)
     {
         zs_fail(err, ZS_ARGUMENT,
                 "array /%s: cells of order %d are more than 2147483647 columns; a face opens by itself, as :face=0",
