@@ -443,8 +443,8 @@ static bool read_number(const zs_json *attributes, const char *name, double *out
 
 static const char *text_attribute(const zs_json *attributes, const char *name)
 {
-    const zs_json *attribute = zs_json_get(attributes, name);
-    return is_text(attribute) ? zs_json_text(attributes, name, NULL) : NULL;
+    const char *text = zs_json_text(attributes, name, "");
+    return text[0] != '\0' ? text : NULL;
 }
 
 /* GDAL's name for the colour of a band: an attribute that holds one, else it follows from other names. */

@@ -119,8 +119,11 @@ static enum zs_status parse_entry(const struct grid *grid, const zs_json *entry,
     if (zs_json_size(entry) != 2)
         return zs_fail(err, ZS_INVALID, "%s: expected a length, or a length and a count, found a list of %zu", where,
                        zs_json_size(entry));
-    ZS_TRY(parse_edge(zs_json_at(entry, 0), where, edge, err));
-    return parse_edge(zs_json_at(entry, 1), where, count, err);
+    char part[128];
+    snprintf(part, sizeof part, "%s[0]", where);
+    ZS_TRY(parse_edge(zs_json_at(entry, 0), part, edge, err));
+    snprintf(part, sizeof part, "%s[1]", where);
+    return parse_edge(zs_json_at(entry, 1), part, count, err);
 }
 
 /* A list of lengths. `name` is its name in messages. */

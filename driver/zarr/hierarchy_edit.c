@@ -538,12 +538,16 @@ static enum zs_status rename_stored(struct zs_store *store, const char *parent, 
                                     struct zs_error *err)
 {
     char **names = NULL;
+    zs_json *document = NULL;
     bool is_moved = false;
-    const enum zs_status status = zs_store_list(store, from, &names, err);
+    enum zs_status status = zs_store_list(store, from, &names, err);
     const bool is_there = status == ZS_OK && names[0] != NULL;
     zs_names_free(names);
     if (!is_there && (status == ZS_OK || status == ZS_NOT_FOUND))
         return zs_fail(err, ZS_INVALID, "%s/%s: another writer removed or renamed it meanwhile", store->root, from);
+    if (status == ZS_OK)
+        status = zs_document_load(store, from, &document, NULL, err); /* a node whose document is damaged stays */
+    zs_json_free(document);
     return status == ZS_OK ? rename_below(store, parent, from, to, &is_moved, err) : status;
 }
 
