@@ -2,6 +2,7 @@
 #include "mdim.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <numeric>
 #include <optional>
@@ -58,6 +59,13 @@ class ZSMdimArray final : public GDALPamMDArray, public ZSMdimObject
     std::vector<std::string> Levels() const;
 #endif
     bool SetProperty(enum zs_band_property property, const std::function<void(ZSProperties &)> &change);
+    bool SetNumber(enum zs_band_property property, const char *name, double value)
+    {
+        if (!std::isfinite(value))
+            return zsRefuse(CPLE_IllegalArg, "array %s: expected a finite %s, found %g", GetFullName().c_str(), name,
+                            value);
+        return SetProperty(property, [&](ZSProperties &wanted) { wanted.SetNumber(name, value); });
+    }
     bool ChangeSpatialRef(OGRSpatialReferenceH srs);
     std::shared_ptr<OGRSpatialReference> ReadSpatialRef() const;
 
@@ -151,11 +159,11 @@ class ZSMdimArray final : public GDALPamMDArray, public ZSMdimObject
     }
     bool SetScale(double scale, GDALDataType) override
     {
-        return SetProperty(ZS_BAND_SCALE, [&](ZSProperties &wanted) { wanted.SetNumber("scale", scale); });
+        return SetNumber(ZS_BAND_SCALE, "scale", scale);
     }
     bool SetOffset(double offset, GDALDataType) override
     {
-        return SetProperty(ZS_BAND_OFFSET, [&](ZSProperties &wanted) { wanted.SetNumber("offset", offset); });
+        return SetNumber(ZS_BAND_OFFSET, "offset", offset);
     }
     bool SetRawNoDataValue(const void *value) override;
     bool SetSpatialRef(const OGRSpatialReference *srs) override;
