@@ -100,7 +100,7 @@ def test_a_copy_keeps_the_mask_of_its_source(tmp_path, options):
 
 def test_a_mask_is_not_called_as_a_dimension_is(tmp_path):
     """An array called as a dimension is would be its coordinates."""
-    dataset = copy(tmp_path / "a.zarr", masked(), ARRAY_NAME="a", DIM_NAMES="mask,x")
+    dataset = copy(tmp_path / "a.zarr", masked(), ARRAY_NAME="a", DIM_NAMES="mask,y,x")
     check(dataset)
     assert document(tmp_path / "a.zarr", "a")["attributes"]["ancillary_variables"] == "mask_2"
 

@@ -167,8 +167,8 @@ bool ZSMdimAttribute::IRead(const GUInt64 *start, const size_t *count, const GIn
             return zsRefuse(CPLE_AppDefined, "attribute %s: this object has been deleted", GetFullName().c_str());
         const bool isMany = !m_dimensions.empty();
         std::vector<const zs_json *> values(isMany && attribute == nullptr ? m_dimensions[0]->GetSize() : 0);
-        for (const zs_json *e = zs_json_is_array(attribute) ? zs_json_first(attribute) : nullptr; isMany && e != nullptr;
-             e = zs_json_next(e))
+        const zs_json *e = isMany && zs_json_is_array(attribute) ? zs_json_first(attribute) : nullptr;
+        for (; e != nullptr; e = zs_json_next(e))
             values.push_back(e);
         bool ok = !isMany || values.size() == m_dimensions[0]->GetSize();
         const GPtrDiff_t by = (isMany ? stride[0] : 1) * static_cast<GPtrDiff_t>(type.GetSize());
