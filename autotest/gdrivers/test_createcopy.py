@@ -3,6 +3,7 @@ import glob
 import json
 import os
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -206,6 +207,34 @@ def test_a_row_of_chunks_of_a_wide_raster_goes_by_boxes_that_take_less_memory(tm
         with open(os.path.join(path + "1", shard), "rb") as one, open(os.path.join(path + "256", shard), "rb") as other:
             assert one.read() == other.read()
     assert open_array(path + "1", "/v").GetRasterBand(1).Checksum() == gdal.Open(path + ".raw").GetRasterBand(1).Checksum()
+
+
+LARGE_BLOCK = """
+import resource, sys
+from osgeo import gdal
+gdal.UseExceptions()
+path, most = sys.argv[1:]
+small = gdal.GetDriverByName("MEM").Create("", 60, 60)
+small.WriteRaster(0, 0, 60, 60, bytes(range(1, 61)) * 60)
+gdal.GetDriverByName("GTiff").CreateCopy(path + ".tif", small)
+source = gdal.Open('<VRTDataset rasterXSize="6000" rasterYSize="6000"><VRTRasterBand dataType="Float64" band="1" blockXSize="6000" '
+                   'blockYSize="6000"><SimpleSource><SourceFilename>%s.tif</SourceFilename><SrcRect xOff="0" yOff="0" xSize="60" ySize="60"/>'
+                   '<DstRect xOff="0" yOff="0" xSize="6000" ySize="6000"/></SimpleSource></VRTRasterBand></VRTDataset>' % path)
+assert source.GetRasterBand(1).GetBlockSize() == [6000, 6000]  # 288 MB
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(most) << 20, int(most) << 20))
+try:
+    made = gdal.GetDriverByName("ShardedZarr").CreateCopy(path, source, options=["OVERVIEWS=NONE"])
+    print(made.GetRasterBand(1).Checksum() == source.GetRasterBand(1).Checksum())
+except RuntimeError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("most, expected", [(400, "True"), (100, "scratch file of a copy")])
+def test_a_block_too_large_for_a_step_goes_through_a_scratch_file_whose_failure_is_an_error(tmp_path, most, expected):
+    done = subprocess.run([sys.executable, "-c", LARGE_BLOCK, str(tmp_path / "a.zarr"), str(most)], stdout=subprocess.PIPE, text=True,
+                          env={**os.environ, "GDAL_CACHEMAX": "64", "TMPDIR": str(tmp_path)})
+    assert done.returncode == 0 and expected in done.stdout
 
 
 def test_appended_array_without_a_name_is_named_after_its_source(tmp_path):

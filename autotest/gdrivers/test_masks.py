@@ -98,6 +98,13 @@ def test_a_copy_keeps_the_mask_of_its_source(tmp_path, options):
     assert geotransform(alone) == UTM and same_crs(alone, "EPSG:32633") and held_band(alone).GetNoDataValue() is None
 
 
+def test_a_mask_is_not_called_as_a_dimension_is(tmp_path):
+    """An array called as a dimension is would be its coordinates."""
+    dataset = copy(tmp_path / "a.zarr", masked(), ARRAY_NAME="a", DIM_NAMES="mask,y,x")
+    check(dataset)
+    assert document(tmp_path / "a.zarr", "a")["attributes"]["ancillary_variables"] == "mask_2"
+
+
 def test_the_mask_has_the_chunks_shards_and_codec_of_the_raster(tmp_path):
     copy(tmp_path / "a.zarr", masked(), CHUNK_SHAPE=32, SHARD_SHAPE=64, COMPRESS="ZSTD", LEVEL=7, CHUNK_CHECKSUM="YES", INDEX_LOCATION="START")
     mask, pixels = (document(tmp_path / "a.zarr", name) for name in ("mask", "a"))

@@ -204,10 +204,10 @@ def all_documents(path):
 
 
 @pytest.mark.parametrize("kind", LATIN_1)
-def test_latin_1_texts_are_copied_as_utf_8_with_warnings(tmp_path, kind):
+def test_latin_1_texts_are_copied_as_utf_8_with_one_warning(tmp_path, kind):
     before = latin_1_vrt(tmp_path / "a.vrt", LATIN_1[kind])
     made, messages = warnings_of(lambda: driver().CreateCopy(str(tmp_path / "a.zarr"), before, options=["OVERVIEWS=NONE"]))
-    assert made is not None and messages and all("Latin-1" in message for message in messages), messages
+    assert made is not None and len(messages) == 1 and "Latin-1" in messages[0], messages
     del made
     written = json.dumps(all_documents(tmp_path / "a.zarr"), ensure_ascii=False)
     words = [word for word in ("größe", "Müller", "Höhe", "Straße", "°C", "Wälder") if word in "".join(LATIN_1[kind])]

@@ -132,19 +132,34 @@ ZSFailed zsReport(const struct zs_error &err)
     return zsRefuse(CPLE_AppDefined, "ShardedZarr: %s", err.message);
 }
 
+static thread_local enum { EACH_WARNS, NEXT_WARNS, NONE_WARNS } recoding;
+
+ZSOneWarning::ZSOneWarning() : m_isOutermost(recoding == EACH_WARNS)
+{
+    recoding = m_isOutermost ? NEXT_WARNS : recoding;
+}
+
+ZSOneWarning::~ZSOneWarning()
+{
+    recoding = m_isOutermost ? EACH_WARNS : recoding;
+}
+
 std::string zsUtf8(const std::string &text)
 {
     if (zs_utf8_check(text.data(), text.size(), nullptr))
         return text;
     const ZSOwned<char> recoded(CPLRecode(text.c_str(), CPL_ENC_ISO8859_1, CPL_ENC_UTF8),
                                 [](char *p) { CPLFree(p); });
-    CPLError(CE_Warning, CPLE_AppDefined, "\"%.100s\": the text was not UTF-8, and was taken for Latin-1",
-             recoded.get());
+    if (recoding != NONE_WARNS)
+        CPLError(CE_Warning, CPLE_AppDefined, "\"%.100s\": the text was not UTF-8, and was taken for Latin-1%s",
+                 recoded.get(), recoding == NEXT_WARNS ? ", as all texts that are not UTF-8" : "");
+    recoding = recoding == NEXT_WARNS ? NONE_WARNS : recoding;
     return recoded.get();
 }
 
 CPLStringList zsUtf8List(CSLConstList list)
 {
+    const ZSOneWarning once;
     CPLStringList texts;
     for (int i = 0; list != nullptr && list[i] != nullptr; i++)
         texts.AddString(zsUtf8(list[i]).c_str());

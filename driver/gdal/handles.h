@@ -50,12 +50,23 @@ ZSFailed zsRefuse(CPLErrorNum number, const char *format, ...) CPL_PRINT_FUNC_FO
 ZSFailed zsReport(const struct zs_error &err);
 
 /* A text that GDAL hands over, as UTF-8, which all texts of a store are. What is not UTF-8 is taken for Latin-1, as old
- * files have it, with a warning. */
+ * files have it, with a warning: while a ZSOneWarning lives in this thread, with one for all texts. */
 std::string zsUtf8(const std::string &text);
 CPLStringList zsUtf8List(CSLConstList list);
 /* What a store keeps of a CRS: a copy, of such texts; null of null. That it keeps no coordinate epoch is a warning,
  * which begins with `name`; none without a name. */
 std::unique_ptr<OGRSpatialReference> zsStoredSrs(const OGRSpatialReference *srs, const char *name);
+class ZSOneWarning
+{
+    const bool m_isOutermost;
+
+  public:
+    ZSOneWarning();
+    ~ZSOneWarning();
+    ZSOneWarning(const ZSOneWarning &) = delete;
+    ZSOneWarning &operator=(const ZSOneWarning &) = delete;
+};
+
 /* An opened store, shared by the datasets made of it (overviews, clones in other threads). */
 struct ZSStore
 {

@@ -41,9 +41,10 @@ bool zsZarrType(GDALDataType type, enum zs_data_type *out)
 {
     for (const auto &row : TYPES)
     {
+        if (row.gdal != type)
+            continue;
         *out = row.zarr;
-        if (row.gdal == type)
-            return true;
+        return true;
     }
     return false;
 }
@@ -167,12 +168,11 @@ static void convertNumbers(const ZSConversion &c, const void *src, void *dst, pt
         return convertWidened(c, src, static_cast<char *>(dst), dst_stride, n);
     const GDALDataType native = zsGDALType(c.type, c.size);
     const auto size = static_cast<size_t>(GDALGetDataTypeSizeBytes(c.buffer));
-    for (const auto &row : WIDENINGS)
-    {
-        if (row.from == native && row.to == c.buffer && dst_stride == static_cast<ptrdiff_t>(size) &&
-            isAligned(src, c.size) && isAligned(dst, size))
-            return row.widen(src, dst, n);
-    }
+    const auto row = std::find_if(std::begin(WIDENINGS), std::end(WIDENINGS),
+                                  [&](const auto &r) { return r.from == native && r.to == c.buffer; });
+    if (row != std::end(WIDENINGS) && dst_stride == static_cast<ptrdiff_t>(size) && isAligned(src, c.size) &&
+        isAligned(dst, size))
+        return row->widen(src, dst, n);
     copyWords(src, native, c.size, dst, c.buffer, dst_stride, n);
 }
 

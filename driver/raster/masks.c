@@ -235,22 +235,33 @@ static bool add_name(zs_json *attributes, const char *name)
     return ok;
 }
 
-/* A path where nothing is, freed with free(). */
-static enum zs_status find_name(struct zs_hierarchy *hierarchy, const struct zs_node *base, char **path,
-                                struct zs_error *err)
+static bool is_dimension(const struct zs_node *const *nodes, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (zs_dimension_find(nodes[i], name) >= 0)
+            return true;
+    return false;
+}
+
+/* A path where nothing is, freed with free(); not one that says it is the coordinates of a dimension. */
+static enum zs_status find_name(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes, size_t count,
+                                char **path, struct zs_error *err)
 {
     char name[24] = "mask";
     for (int i = 1; i <= MAX_NAMES; i++) {
         struct zs_slot slot;
         if (i > 1)
             (void)snprintf(name, sizeof name, "mask_%d", i);
-        ZS_TRY(zs_slot_find(hierarchy, base, name, NULL, &slot, err));
+        if (is_dimension(nodes, count, name))
+            continue;
+        ZS_TRY(zs_slot_find(hierarchy, nodes[0], name, NULL, &slot, err));
         if (slot.is_usable) {
             *path = slot.path;
             return ZS_OK;
         }
     }
-    return zs_fail(err, ZS_ARGUMENT, "%s: expected a free name for a mask, found mask to %s taken", base->path, name);
+    return zs_fail(err, ZS_ARGUMENT, "%s: expected a free name for a mask, found mask to %s taken", nodes[0]->path,
+                   name);
 }
 
 /* The document of a mask of an array. NULL without memory. */
@@ -313,7 +324,7 @@ enum zs_status zs_mask_create(struct zs_hierarchy *hierarchy, const struct zs_no
                        "%s: expected an array of two dimensions in a group, beside which a mask can be; a copy of it "
                        "(gdal_translate -of ShardedZarr) is in one",
                        zs_hierarchy_store(hierarchy)->root);
-    ZS_TRY(find_name(hierarchy, nodes[0], &path, err));
+    ZS_TRY(find_name(hierarchy, nodes, count, &path, err));
     const enum zs_status status =
         add(hierarchy, path, mask_document(nodes[0], axes[0], encoding), nodes, count, &node, err);
     free(path);

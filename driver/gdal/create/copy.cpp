@@ -7,8 +7,6 @@
 #include <numeric>
 #include <vector>
 
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +16,7 @@
 extern "C"
 {
 #include "base/checked.h"
+#include "base/descriptors.h"
 #include "base/parallel.h"
 #include "raster/pixels.h"
 #include "store/staging.h"
@@ -186,8 +185,7 @@ struct Box
 /* Bands of a source as they are, in a file without a name. It is gone with the process, however that ends. */
 class Scratch
 {
-    void *m_pixels = nullptr;
-    size_t m_size = 0;
+    int m_file = -1;
 
   public:
     Scratch() = default;
@@ -195,42 +193,47 @@ class Scratch
     Scratch &operator=(const Scratch &) = delete;
     ~Scratch()
     {
-        if (m_pixels != nullptr)
-            munmap(m_pixels, m_size);
+        if (m_file >= 0)
+            close(m_file);
     }
-    /* Opens it in a directory, or that of temporary files where it is none of a local disk; not where neither works, or
-     * has no room. */
-    void Open(const std::string &folder, uint64_t size);
-    /* Null where it is not open. */
-    unsigned char *Pixels() const
+    /* Opens it in a directory, or that of temporary files where it is none of a local disk; not where neither works. */
+    void Open(const std::string &folder);
+    bool IsOpen() const
     {
-        return static_cast<unsigned char *>(m_pixels);
+        return m_file >= 0;
     }
+    /* False with CPLError emitted. */
+    bool Write(uint64_t offset, const unsigned char *pixels, size_t n);
+    bool Read(uint64_t offset, unsigned char *pixels, size_t n) const;
 };
 } // namespace
 
-void Scratch::Open(const std::string &folder, uint64_t size)
+static const char WHAT[] = "scratch file of a copy"; // which has no path
+
+void Scratch::Open(const std::string &folder)
 {
     struct stat st;
     const bool isLocal = stat(folder.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
     const std::string at = isLocal ? folder : CPLGetConfigOption("CPL_TMPDIR", "/tmp");
     struct zs_error err;
     char *path = nullptr;
-    int file = -1;
-    m_size = static_cast<size_t>(size);
-    if (m_size == size && zs_temporary_create(at.c_str(), &file, &path, &err) == ZS_OK)
-    {
+    if (zs_temporary_create(at.c_str(), &m_file, &path, &err) == ZS_OK)
         unlink(path);
-        // All of its room now: on a full disk the pages would fail later, when the process cannot be told.
-        void *mapped = posix_fallocate(file, 0, static_cast<off_t>(size)) == 0
-                           ? mmap(nullptr, m_size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
-                           : MAP_FAILED;
-        m_pixels = mapped != MAP_FAILED ? mapped : nullptr;
-        close(file);
-    }
-    if (m_pixels == nullptr)
-        CPLDebug("ShardedZarr", "no scratch file in %s: the source is read several times", at.c_str());
+    else
+        CPLDebug("ShardedZarr", "no scratch file: the source is read several times: %s", err.message);
     free(path);
+}
+
+bool Scratch::Write(uint64_t offset, const unsigned char *pixels, size_t n)
+{
+    struct zs_error err;
+    return zs_file_write_at(m_file, WHAT, offset, pixels, n, &err) == ZS_OK || zsReport(err);
+}
+
+bool Scratch::Read(uint64_t offset, unsigned char *pixels, size_t n) const
+{
+    struct zs_error err;
+    return zs_file_read_at(m_file, WHAT, offset, n, pixels, &err) == ZS_OK || zsReport(err);
 }
 
 /* ---- The copy ---- */
@@ -280,6 +283,7 @@ class PixelCopy
     bool Wait();
     bool ReportProgress(double pixels);
     bool Fill(const Box &box);
+    bool ReadScratch(const Box &box, unsigned char *pixels) const;
     bool Read(const Box &box, Strip &s);
     bool Take(const Box &box);
 };
@@ -319,18 +323,19 @@ bool PixelCopy::Fill(const Box &box)
     const auto block = static_cast<size_t>(std::min(blockHeight, height));
     const auto rows = static_cast<int>(
         std::min(std::max<size_t>(1, FILL_BYTES / line / block) * block, static_cast<size_t>(height)));
-    unsigned char *pixels = m_scratch.Pixels();
-    if (!Wait()) // what is being written lies there
-        return false;
+    std::vector<unsigned char> pixels(line * static_cast<size_t>(rows));
+    uint64_t at = 0;
     for (int band = box.band + 1; band <= box.band + box.bands; band++)
     {
         for (int y = 0, count; y < height; y += count)
         {
             count = std::min(rows, height - y);
-            if (m_source.GetRasterBand(band)->RasterIO(GF_Read, 0, y, width, count, pixels, width, count, m_type, 0, 0,
-                                                       nullptr) != CE_None)
+            const size_t n = line * static_cast<size_t>(count);
+            if (m_source.GetRasterBand(band)->RasterIO(GF_Read, 0, y, width, count, pixels.data(), width, count, m_type,
+                                                       0, 0, nullptr) != CE_None ||
+                !m_scratch.Write(at, pixels.data(), n))
                 return false;
-            pixels += line * static_cast<size_t>(count);
+            at += n;
         }
         if (!ReportProgress(static_cast<double>(width) * height))
             return false;
@@ -338,14 +343,32 @@ bool PixelCopy::Fill(const Box &box)
     return true;
 }
 
-/* Reads a box, unless the scratch file has it. */
+/* Reads a box of the bands that are in the scratch file, dense. */
+bool PixelCopy::ReadScratch(const Box &box, unsigned char *pixels) const
+{
+    const auto item = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(m_type));
+    const auto width = static_cast<uint64_t>(m_source.GetRasterXSize()),
+               height = static_cast<uint64_t>(m_source.GetRasterYSize());
+    const int together = box.columns == m_source.GetRasterXSize() ? box.rows : 1; // rows that lie together
+    const size_t n = item * static_cast<size_t>(box.columns) * static_cast<size_t>(together);
+    for (int b = 0; b < box.bands; b++)
+    {
+        for (int row = 0; row < box.rows; row += together, pixels += n)
+        {
+            const uint64_t line = static_cast<uint64_t>(b) * height + static_cast<uint64_t>(box.y + row);
+            if (!m_scratch.Read(item * (line * width + static_cast<uint64_t>(box.x)), pixels, n))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Reads a box, of the scratch file where there is one. */
 bool PixelCopy::Read(const Box &box, Strip &s)
 {
     const auto item = static_cast<GSpacing>(GDALGetDataTypeSizeBytes(m_type));
-    const bool isThere = m_scratch.Pixels() != nullptr;
-    const GSpacing line = item * (isThere ? m_source.GetRasterXSize() : box.columns),
-                   plane = line * (isThere ? m_source.GetRasterYSize() : box.rows);
-    const size_t size = isThere ? 0 : static_cast<size_t>(plane) * static_cast<size_t>(box.bands);
+    const GSpacing line = item * box.columns, plane = line * box.rows;
+    const size_t size = static_cast<size_t>(plane) * static_cast<size_t>(box.bands);
     if (size > s.size)
     {
         s.pixels.reset();
@@ -358,11 +381,12 @@ bool PixelCopy::Read(const Box &box, Strip &s)
     }
     s.bands.resize(static_cast<size_t>(box.bands));
     std::iota(s.bands.begin(), s.bands.end(), box.band + 1);
-    unsigned char *pixels = isThere ? m_scratch.Pixels() + line * box.y + item * box.x : s.pixels.get();
     s.window =
-        zsBandWindow(box.x, box.y, box.columns, box.rows, pixels, s.bands.data(), box.bands, item, line, plane);
-    return isThere || m_source.RasterIO(GF_Read, box.x, box.y, box.columns, box.rows, pixels, box.columns, box.rows,
-                                        m_type, box.bands, s.bands.data(), item, line, plane, nullptr) == CE_None;
+        zsBandWindow(box.x, box.y, box.columns, box.rows, s.pixels.get(), s.bands.data(), box.bands, item, line, plane);
+    if (m_scratch.IsOpen())
+        return ReadScratch(box, s.pixels.get());
+    return m_source.RasterIO(GF_Read, box.x, box.y, box.columns, box.rows, s.pixels.get(), box.columns, box.rows,
+                             m_type, box.bands, s.bands.data(), item, line, plane, nullptr) == CE_None;
 }
 
 /* Reads a box, and begins to write it when the one before is written. */
@@ -404,14 +428,13 @@ bool PixelCopy::Run(const struct zs_raster_spec &spec, int threads, const std::s
     if (m_levels != nullptr)
         m_levels->Reserve(static_cast<int>(step.bands), rows, static_cast<int>(spec.chunk[spec.axis_count]));
     if (isDivided(source, step))
-        m_scratch.Open(folder, item * step.bands * source.width * source.height);
-    const bool isScratched = m_scratch.Pixels() != nullptr;
-    m_total = static_cast<double>(width) * height * bands * (isScratched ? 2 : 1);
+        m_scratch.Open(folder);
+    m_total = static_cast<double>(width) * height * bands * (m_scratch.IsOpen() ? 2 : 1);
     Box box = {};
     for (box.band = 0; box.band < bands; box.band += box.bands)
     {
         box.bands = static_cast<int>(std::min(step.bands, step.run - static_cast<uint64_t>(box.band) % step.run));
-        if (isScratched && !Fill(box))
+        if (m_scratch.IsOpen() && !Fill(box))
             return false;
         for (box.y = 0; box.y < height; box.y += rows)
         {

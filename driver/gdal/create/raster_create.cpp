@@ -486,6 +486,7 @@ GDALDataset *zsRasterCopy(const char *name, GDALDataset *source, bool strict, CS
                           GDALProgressFunc progress, void *progressData)
 {
     NewRaster raster(name, source, strict);
+    const ZSOneWarning ofTexts;
     if (!raster.Parse(options) || !raster.CheckSource() ||
         !raster.Describe(source->GetRasterXSize(), source->GetRasterYSize(), source->GetRasterCount(),
                          zsTypeOfBands(*source)) ||

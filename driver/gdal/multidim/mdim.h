@@ -103,7 +103,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     std::unique_ptr<ZSNewStore> m_target; /* of a new store, until it is published */
     bool m_isAbandoned = false;           /* see Abandon() */
 
-    bool WriteDocuments();
+    bool Publish();
 
   public:
     struct zs_hierarchy *const hierarchy;

@@ -18,6 +18,7 @@ class ZSMdimAttribute final : public GDALAttribute, public ZSMdimObject
     std::vector<std::shared_ptr<GDALDimension>> m_dimensions;
 
     const struct zs_node *CurrentNode() const;
+    bool ReadValue(const zs_json *value, void *to, const GDALExtendedDataType &type) const;
     bool AddValue(zs_json *list, const void *from, const GDALExtendedDataType &type) const;
 
   protected:
@@ -129,54 +130,57 @@ std::vector<std::shared_ptr<GDALAttribute>> zsMdimAttributes(const std::shared_p
     return out;
 }
 
-/* One value of an attribute of that kind. */
-static bool readValue(const zs_json *value, enum zs_attribute_kind kind, void *to, const GDALExtendedDataType &type)
+/* Reads one value as the type of the attribute holds it; of no value 0, or a text that is null. */
+bool ZSMdimAttribute::ReadValue(const zs_json *value, void *to, const GDALExtendedDataType &type) const
 {
-    const auto copy = [&](const void *from, GDALDataType own)
-    { return GDALExtendedDataType::CopyValue(from, GDALExtendedDataType::Create(own), to, type); };
-    const ZSOwned<char> printed(kind == ZS_ATTRIBUTE_JSON ? zs_json_print(value) : nullptr,
-                                [](char *text) { free(text); });
-    const char *text = printed.get();
+    const auto copy = [&](const void *from, const GDALExtendedDataType &own)
+    { return GDALExtendedDataType::CopyValue(from, own, to, type); };
+    const bool isReal = GDALDataTypeIsFloating(m_type.GetNumericDataType());
     double real;
     uint64_t natural;
     int64_t whole;
-    if (kind == ZS_ATTRIBUTE_DOUBLE)
-        return zs_attribute_double(value, &real) && copy(&real, GDT_Float64);
-    if (kind == ZS_ATTRIBUTE_UINT64)
-        return zs_json_uint64(value, &natural) && copy(&natural, GDT_UInt64);
-    if (kind == ZS_ATTRIBUTE_INT32 || kind == ZS_ATTRIBUTE_INT64)
-        return zs_json_int64(value, &whole) && copy(&whole, GDT_Int64);
-    if (text == nullptr && !zs_json_string(value, &text))
-        return false;
-    return GDALExtendedDataType::CopyValue(&text, GDALExtendedDataType::CreateString(), to, type);
+    if (m_type.GetClass() == GEDTC_STRING || value == nullptr)
+    {
+        const char *text = nullptr;
+        const bool isText = m_type.GetSubType() != GEDTST_JSON && zs_json_string(value, &text);
+        const ZSOwned<char> printed(isText || value == nullptr ? nullptr : zs_json_print(value),
+                                    [](char *p) { free(p); });
+        text = isText ? text : printed.get();
+        return copy(&text, GDALExtendedDataType::CreateString());
+    }
+    if (!isReal && zs_json_int64(value, &whole))
+        return copy(&whole, GDALExtendedDataType::Create(GDT_Int64));
+    if (!isReal && zs_json_uint64(value, &natural))
+        return copy(&natural, GDALExtendedDataType::Create(GDT_UInt64));
+    return zs_attribute_double(value, &real) && copy(&real, GDALExtendedDataType::Create(GDT_Float64));
 }
 
 bool ZSMdimAttribute::IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
                             const GDALExtendedDataType &type, void *data) const
 {
     return zsGuard([&]() -> bool {
-        const struct zs_node *node = CurrentNode();
+        const struct zs_node *node = Node();
         const zs_json *attribute = node != nullptr ? zs_json_get(node->attributes, GetName().c_str()) : nullptr;
-        bool isList, ok = true;
-        const enum zs_attribute_kind kind = zs_attribute_kind_of(attribute, &isList);
-        std::vector<const zs_json *> values;
-        for (const zs_json *e = isList ? zs_json_first(attribute) : attribute; e != nullptr;
-             e = isList ? zs_json_next(e) : nullptr)
-            values.push_back(e);
         if (node == nullptr)
             return false;
-        if (values.size() != GetTotalElementsCount())
-            return zsRefuse(CPLE_AppDefined, "attribute %s: has no value, or another number of them by now",
-                            GetFullName().c_str());
+        if (attribute == nullptr && m_isStored)
+            return zsRefuse(CPLE_AppDefined, "attribute %s: this object has been deleted", GetFullName().c_str());
         const bool isMany = !m_dimensions.empty();
+        std::vector<const zs_json *> values(isMany && attribute == nullptr ? m_dimensions[0]->GetSize() : 0);
+        const zs_json *e = isMany && zs_json_is_array(attribute) ? zs_json_first(attribute) : nullptr;
+        for (; e != nullptr; e = zs_json_next(e))
+            values.push_back(e);
+        bool ok = !isMany || values.size() == m_dimensions[0]->GetSize();
         const GPtrDiff_t by = (isMany ? stride[0] : 1) * static_cast<GPtrDiff_t>(type.GetSize());
         auto *to = static_cast<GByte *>(data);
         for (size_t i = 0; i < (isMany ? count[0] : 1) && ok; i++)
         {
             const GInt64 at = isMany ? static_cast<GInt64>(start[0]) + static_cast<GInt64>(i) * step[0] : 0;
-            ok = readValue(values[static_cast<size_t>(at)], kind, to + static_cast<GPtrDiff_t>(i) * by, type);
+            ok = ReadValue(isMany ? values[static_cast<size_t>(at)] : attribute, to + static_cast<GPtrDiff_t>(i) * by,
+                           type);
         }
-        return ok;
+        return ok || zsRefuse(CPLE_AppDefined, "attribute %s: has values of another type or number by now",
+                              GetFullName().c_str());
     });
 }
 
@@ -212,7 +216,7 @@ std::shared_ptr<GDALAttribute> zsMdimNewAttribute(const std::shared_ptr<ZSMdimSt
 /* Adds a value to a list, as the type of the attribute holds it. False with CPLError emitted. */
 bool ZSMdimAttribute::AddValue(zs_json *list, const void *from, const GDALExtendedDataType &type) const
 {
-    zs_json *added = nullptr;
+    zs_json *added;
     const GDALDataType own = m_type.GetNumericDataType();
     const auto number = [&](GDALDataType wide, void *to)
     {
@@ -220,12 +224,9 @@ bool ZSMdimAttribute::AddValue(zs_json *list, const void *from, const GDALExtend
         return GDALExtendedDataType::CopyValue(from, type, value, m_type) &&
                GDALExtendedDataType::CopyValue(value, m_type, to, GDALExtendedDataType::Create(wide));
     };
-    std::string text;
-    double real;
-    uint64_t natural;
-    int64_t whole;
     if (m_type.GetClass() == GEDTC_STRING)
     {
+        std::string text;
         const bool isJson = m_type.GetSubType() == GEDTST_JSON;
         if (!zsMdimTextOf(from, type, text))
             return false;
@@ -234,14 +235,27 @@ bool ZSMdimAttribute::AddValue(zs_json *list, const void *from, const GDALExtend
             return zsRefuse(CPLE_AppDefined, "attribute %s: expected JSON, found %.200s", GetName().c_str(),
                             text.c_str());
     }
-    else if (GDALDataTypeIsFloating(own) ? !number(GDT_Float64, &real)
-             : own == GDT_UInt64         ? !number(GDT_UInt64, &natural)
-                                         : !number(GDT_Int64, &whole))
-        return false;
+    else if (GDALDataTypeIsFloating(own))
+    {
+        double value;
+        if (!number(GDT_Float64, &value))
+            return false;
+        added = zs_json_add_double(list, nullptr, value);
+    }
+    else if (own == GDT_UInt64)
+    {
+        uint64_t value;
+        if (!number(GDT_UInt64, &value))
+            return false;
+        added = zs_json_add_uint64(list, nullptr, value);
+    }
     else
-        added = GDALDataTypeIsFloating(own) ? zs_json_add_double(list, nullptr, real)
-                : own == GDT_UInt64         ? zs_json_add_uint64(list, nullptr, natural)
-                                            : zs_json_add_int64(list, nullptr, whole);
+    {
+        int64_t value;
+        if (!number(GDT_Int64, &value))
+            return false;
+        added = zs_json_add_int64(list, nullptr, value);
+    }
     if (added == nullptr)
         throw std::bad_alloc();
     return true;
@@ -252,6 +266,7 @@ bool ZSMdimAttribute::IWrite(const GUInt64 *, const size_t *count, const GInt64 
                              const GDALExtendedDataType &type, const void *data)
 {
     return zsGuard([&]() -> bool {
+        const ZSOneWarning ofTexts;
         const std::string name = GetName();
         const struct zs_node *node = m_store->CheckUpdatable() ? CurrentNode() : nullptr;
         const bool isList = !m_dimensions.empty();

@@ -174,7 +174,6 @@ struct Changed
     std::vector<uint64_t> shape;
     std::vector<const char *> names;
     bool isLonger = false, isRenamed = false, hasOverviews = false;
-
 };
 } // namespace
 
@@ -288,6 +287,8 @@ bool zsMdimChangeDimensions(ZSMdimStore &store, const ZSMdimNode &handle, const 
     if (!sizes.empty() && own->shape != std::vector<uint64_t>(sizes.begin(), sizes.end()))
         return zsRefuse(CPLE_IllegalArg, "array /%s: has a dimension twice: expected one size of it",
                         handle.path.c_str());
+    if (!check(store, *own, taken)) // before overviews are looked for, which takes requests
+        return false;
     // Overviews keep the size that they have, and are not found until they are made again.
     for (Changed &array : all)
     {

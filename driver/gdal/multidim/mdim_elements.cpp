@@ -186,6 +186,7 @@ enum zs_status zsMdimWrite(const ZSMdimStore &store, const struct zs_node *node,
 {
     if (array != nullptr) // GDAL converts no text to numbers for arrays
         return writeNumbers(array, request, type.GetNumericDataType(), err);
+    const ZSOneWarning ofTexts;
     Texts texts{request, type};
     return zs_texts_write(store.hierarchy, node, store.MaxTextChunk(), &request, Texts::Give, &texts, err);
 }

@@ -250,7 +250,7 @@ bool ZSMdimStore::FlushArray(const ZSMdimNode &handle)
 }
 
 /* Publishes CRSs, dimensions and documents, and then a new store. */
-bool ZSMdimStore::WriteDocuments()
+bool ZSMdimStore::Publish()
 {
     struct zs_error err;
     enum zs_status status = ZS_OK;
@@ -296,7 +296,7 @@ bool ZSMdimStore::Flush(bool isLast)
         ok = zsRefuse(CPLE_FileIO, "%s: not all of it could be written: it is not made, and what was there stays",
                       m_target->Root().c_str());
     else
-        ok = WriteDocuments() && ok;
+        ok = Publish() && ok;
     if (isLast && !ok)
         Abandon();
     return ok;
@@ -417,6 +417,7 @@ GDALDataset *zsMdimCreate(const char *name, CSLConstList, CSLConstList options)
 GDALDataset *zsMdimCopy(const char *name, GDALDataset *source, bool strict, CSLConstList options,
                         GDALProgressFunc progress, void *progressData)
 {
+    const ZSOneWarning ofTexts;
     std::unique_ptr<GDALDataset> dataset(zsMdimCreate(name, nullptr, options));
     if (dataset == nullptr)
         return nullptr;
