@@ -15,8 +15,8 @@ import oracle
 from option_cases import cases, write
 from stores import LITTLE, CRC32C, GZIP, array_meta, codec, counting, group_meta, random_store, sharding
 from test_peers import PEERS, stores_of  # noqa: F401
-from support import STEP, open_ours, run_peer
-from writing import UTM, change_document, copy, document, files_of, source
+from support import STEP, run_peer
+from writing import UTM, change_document, copy, document, source
 
 PROGRAM = os.path.join(os.environ["GDAL_DRIVER_PATH"], "..", "shardedzarr-validate")
 SUMMARY = re.compile(r".*: (\d+) errors, (\d+) warnings, (\d+) not checked; (\d+) groups, (\d+) arrays, (\d+) objects, (\d+) chunks")
@@ -219,15 +219,6 @@ def test_an_unreadable_shard_is_not_checked_and_no_error(tmp_path, simple, serve
     assert answer.status == 2 and [f[:2] for f in answer.findings] == [("unchecked", "c/0/1")]
 
 
-def test_usage(tmp_path):
-    for options, status, message in (([], 2, "expected a store, found nothing"), (["--memory"], 2, "a number of MB, found nothing"),
-                                     (["--memory", "2G", "x"], 2, "a number of MB, found 2G"), (["--memory", "0", "x"], 2, "found 0"),
-                                     (["--what", "x"], 2, "expected an option that there is, found --what"), (["--help"], 0, "")):
-        done = subprocess.run([PROGRAM, *options], capture_output=True, text=True)
-        assert done.returncode == status and "Usage: shardedzarr-validate" in done.stdout + done.stderr
-        assert message in done.stderr
-
-
 # --------------------------------------------------------------------------------------------------------------- documents
 
 DOCUMENTS = [  # (members that replace those of an array, severity, what is said)
@@ -384,66 +375,3 @@ def test_a_listed_level_that_is_absent(grouped):
     answer = validate(grouped)
     assert answer.status == 1
     assert ("error", "zarr.json", 'multiscales: level "ovr_4x": expected a node that is there, found none') in answer.findings
-
-
-# ---------------------------------------------------------------------------------------------------------- one flipped bit
-
-def seen(path):
-    """All that a reader sees of a raster: metadata, pixels, overviews."""
-    dataset = open_ours(str(path))
-    info = gdal.Info(dataset, format="json")
-    for name in ("description", "files"):
-        info.pop(name)
-    pixels = [dataset.ReadAsArray().tobytes()]
-    for number in range(dataset.RasterCount):
-        band = dataset.GetRasterBand(number + 1)
-        pixels += [band.GetOverview(i).ReadAsArray().tobytes() for i in range(band.GetOverviewCount())]
-    return json.dumps(info, sort_keys=True), pixels
-
-
-def flips(path, step, seed=1):
-    """(file, byte, bit) of the flips to be tried: all bytes of shard indexes, some of what else is in shards."""
-    rng = np.random.default_rng(seed)
-    for name in files_of(path):
-        if name.endswith("zarr.json"):
-            continue
-        size = os.path.getsize(path / name)
-        meta = document(path, re.sub(r"/c(/\d+)*$", "", name))
-        conf = oracle.sharding_of(meta["codecs"])
-        index = size - (16 * int(np.prod([s // c for s, c in zip(oracle.chunk_shape_of(meta), conf["chunk_shape"])])) + 4 if conf else 0)
-        for byte in [*range(int(rng.integers(step)), index, step), *range(index, size)]:
-            yield name, byte, int(rng.integers(8))
-
-
-@pytest.mark.parametrize("options", [{}, {"COMPRESS": "NONE", "INTERLEAVE": "PIXEL"}])
-def test_a_flipped_bit_is_found_or_changes_nothing_that_is_read(tmp_path, options):
-    """Chunks have checksums here, those of coordinates too: without them, bytes that still decode are other pixels that nobody can tell from
-    the right ones."""
-    path = tmp_path / "whole.zarr"
-    copy(path, source(counting((2, 40, 50)) % 977, UTM, "EPSG:32633", 9), CHUNK_SHAPE="16", SHARD_SHAPE="32", OVERVIEWS="2", CHUNK_CHECKSUM="YES",
-         **options)
-    expected, tried = seen(path), list(flips(path, 61))
-    for number, (name, byte, bit) in enumerate(tried):
-        shutil.copytree(path, tmp_path / str(number), copy_function=os.link)
-        changed = tmp_path / str(number) / name
-        changed.unlink()
-        shutil.copyfile(path / name, changed)
-        flip(changed, byte, bit)
-    done = subprocess.run([PROGRAM, *(str(tmp_path / str(number)) for number in range(len(tried)))], capture_output=True, text=True)
-    summaries = {}
-    for line in done.stdout.splitlines():
-        found = re.match(r".*/(\d+): (\d+) errors, (\d+) warnings, (\d+) not checked", line)
-        if found:
-            summaries[int(found[1])] = any(map(int, found.groups()[1:]))
-    assert len(summaries) == len(tried) > 300
-    reported = sum(summaries.values())
-    missed = []
-    for number, (name, byte, bit) in enumerate(tried):
-        if not summaries[number]:
-            try:
-                if seen(tmp_path / str(number)) != expected:
-                    missed.append((name, byte, bit))
-            except RuntimeError as error:
-                missed.append((name, byte, bit, str(error)))
-    assert missed == []
-    assert reported > 0.5 * len(tried)
