@@ -22,8 +22,8 @@ struct node {
     const unsigned char *id;
     struct zs_flat_vector document;  /* its zarr.json */
     struct zs_flat_vector manifests; /* of an array */
-    struct zs_array_meta *keys;      /* how its chunk keys are spelt; NULL: */
-    char *keys_error;                /* ... why its document does not say that */
+    struct zs_array_meta *keys;      /* how its chunk keys are spelt; NULL where its document does not say that, */
+    char *keys_error;                /* and then the reason */
     bool is_array;
 };
 

@@ -45,7 +45,7 @@ void zs_random_digits(char *digits, size_t n)
     digits[n] = '\0';
 }
 
-/* Whether a text is n digits and the ending of what is written. */
+/* Whether a text is n hexadecimal digits and TEMPORARY: the end of the name of an unfinished file or store. */
 static bool is_ending(const char *text, size_t n)
 {
     return strspn(text, hex) == n && strcmp(text + n, TEMPORARY) == 0;

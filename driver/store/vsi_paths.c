@@ -95,8 +95,8 @@ static char *url_below(const char *root, size_t n, const char *key, bool is_opti
     if (path == NULL)
         return NULL;
     const char *rest = root + n;
-    for (size_t slash = 1; slash > 0; n -= slash)
-        slash = root[n - 1] == '/' ? 1 : is_option && EQUALN(root + n - 3, "%2F", 3) ? 3 : 0;
+    for (size_t slash = 1; n > 0 && slash > 0; n -= slash) /* slashes at its end, plain or encoded */
+        slash = root[n - 1] == '/' ? 1 : is_option && n >= 3 && EQUALN(root + n - 3, "%2F", 3) ? 3 : 0;
     memcpy(p, root, n);
     p += n;
     *p++ = '/';

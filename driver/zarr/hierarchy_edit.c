@@ -53,17 +53,17 @@ static enum zs_status put_node(struct zs_hierarchy *hierarchy, struct zs_node *n
 
 bool zs_hierarchy_hides(const struct zs_hierarchy *hierarchy, const char *path, bool or_new)
 {
-    bool hides = false;
-    char above[ZS_HIERARCHY_MAX_PATH + 1]; /* nothing is changed at a longer path */
-    for (size_t n = 0; hierarchy->edits > 0 && !hides && n < sizeof above;
-         n += (n > 0) + strcspn(path + n + (n > 0), "/")) {
+    char above[ZS_HIERARCHY_MAX_PATH + 1]; /* the root, each group on the way, the path; no longer one is changed */
+    for (size_t n = 0; hierarchy->edits > 0 && n < sizeof above; n += strcspn(path + n, "/")) {
         (void)snprintf(above, sizeof above, "%.*s", (int)n, path);
         const struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, above);
-        hides = entry != NULL && (entry->change == ZS_CHANGE_REMOVED || (or_new && entry->change == ZS_CHANGE_NEW));
+        if (entry != NULL && (entry->change == ZS_CHANGE_REMOVED || (or_new && entry->change == ZS_CHANGE_NEW)))
+            return true;
         if (path[n] == '\0')
             break;
+        n += n > 0; /* the slash */
     }
-    return hides;
+    return false;
 }
 
 bool zs_hierarchy_is_unpublished(const struct zs_hierarchy *hierarchy, const struct zs_node *node)

@@ -157,7 +157,7 @@ class ShardedZarrDataset : public ZSWithMetadata<GDALPamDataset>
     CPLErr SetTransform(const double *transform);
     /* Takes over what AREA_OR_POINT is set to. CE_Failure, with CPLError emitted, for what is neither. */
     CPLErr SetRegistration(const char *value);
-    /* The same of a list of items to be shown, which has the registration then: see WillSetDomain(). */
+    /* Calls SetRegistration() where `list` changes AREA_OR_POINT, and puts the value that holds into `list`. */
     CPLErr TakeRegistration(const char *name, CPLStringList &list);
     void KeepGCPs(const struct zs_gcps &gcps) const;
     const std::vector<GDAL_GCP> &StoredGCPs() const;
