@@ -48,7 +48,7 @@ sed -i -e '0,/^extern const struct zs_codec/s//extern const struct zs_codec zs_c
 # Add an option, 1 and 2: a row like that of CHUNK_CHECKSUM, and a member that it sets.
 sed -i 's/^        {CREATING, "CHUNK_CHECKSUM", .*/        {ZS_RASTER, "RECIPE", flag("NO"), "Whether the recipe was followed", [](Creation \&o, Value \&v) { o.recipe = v.isYes; }},\n&/' \
     "$copy/driver/gdal/create/options.cpp"
-sed -i 's/^    bool statistics = false;/&\n    bool recipe = false;/' "$copy/driver/gdal/create/creation_options.h"
+sed -i 's/^    bool overwrite = false;/&\n    bool recipe = false;/' "$copy/driver/gdal/create/creation_options.h"
 
 cmake -S "$copy" -B "$build" -DSHARDEDZARR_WERROR=ON -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS=-O0 -DCMAKE_CXX_FLAGS=-O0 \
     -DSHARDEDZARR_ZSTD=OFF -DSHARDEDZARR_BLOSC=OFF -DSHARDEDZARR_BZ2=OFF -DSHARDEDZARR_ZFP=OFF >"$build/cmake.log"

@@ -313,8 +313,7 @@ class Closing(_Handler):
 
 
 @pytest.mark.parametrize("handler", [Chunked, Closing])
-def test_store_is_made_changed_replaced_and_deleted_whatever_the_answers_are(s3, config, handler):
-    config("SHARDEDZARR_DELETE", "ALL")
+def test_store_is_made_changed_replaced_and_deleted_whatever_the_answers_are(s3, handler):
     s3._server.RequestHandlerClass = handler
     array = noise(1, 200, 200)
     made(array, OVERVIEWS="2")

@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,8 +62,7 @@ class ZSOneWarning
   public:
     ZSOneWarning();
     ~ZSOneWarning();
-    ZSOneWarning(const ZSOneWarning &) = delete;
-    ZSOneWarning &operator=(const ZSOneWarning &) = delete;
+    CPL_DISALLOW_COPY_ASSIGN(ZSOneWarning)
 };
 
 /* An opened store, shared by the datasets made of it (overviews, clones in other threads). */
@@ -80,8 +78,7 @@ struct ZSStore
     void NoteOpen();
     /* The path of the document at its root. */
     std::string Entry() const;
-    ZSStore(const ZSStore &) = delete;
-    ZSStore &operator=(const ZSStore &) = delete;
+    CPL_DISALLOW_COPY_ASSIGN(ZSStore)
 };
 
 /* Whether this program has a dataset open on the store at a path. */
@@ -99,8 +96,7 @@ class ZSWholeEdit
         : m_hierarchy(hierarchy), m_edits(zs_hierarchy_edits(hierarchy))
     {
     }
-    ZSWholeEdit(const ZSWholeEdit &) = delete;
-    ZSWholeEdit &operator=(const ZSWholeEdit &) = delete;
+    CPL_DISALLOW_COPY_ASSIGN(ZSWholeEdit)
     ~ZSWholeEdit()
     {
         zs_hierarchy_abandon(m_hierarchy, m_edits);
@@ -119,8 +115,7 @@ class ZSOverlap
 
   public:
     ZSOverlap() = default;
-    ZSOverlap(const ZSOverlap &) = delete;
-    ZSOverlap &operator=(const ZSOverlap &) = delete;
+    CPL_DISALLOW_COPY_ASSIGN(ZSOverlap)
     ~ZSOverlap();
     void Begin(const ZSStore &store);
     bool End(); // false with CPLError emitted
@@ -134,7 +129,6 @@ struct ZSOpenOptions
     bool multiband = false;
     bool fsync = false; /* as in ZSCreationOptions */
     enum zs_update update = {};
-    std::optional<bool> conditions; /* none: as it is configured */
     bool healpix = false; /* cells are shown as a map */
     std::string dim_x, dim_y; /* "" when not given */
 
@@ -176,8 +170,7 @@ struct ZSArray
     {
     }
     ~ZSArray();
-    ZSArray(const ZSArray &) = delete;
-    ZSArray &operator=(const ZSArray &) = delete;
+    CPL_DISALLOW_COPY_ASSIGN(ZSArray)
 
     /* Reads the coordinate of cells, where there is one. */
     enum zs_status ReadCells(const ZSStore &store, struct zs_error *err);

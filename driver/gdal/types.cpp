@@ -24,29 +24,20 @@ static const struct
     {ZS_INT64, GDT_Int64},        {ZS_FLOAT32, GDT_Float32},     {ZS_FLOAT64, GDT_Float64},
     {ZS_COMPLEX64, GDT_CFloat32}, {ZS_COMPLEX128, GDT_CFloat64}, {ZS_INT8, ZS_GDT_INT8},
     {ZS_FLOAT16, ZS_GDT_FLOAT16}, {ZS_BOOL, GDT_Byte},           {ZS_DATETIME64, GDT_Int64},
-    {ZS_TIMEDELTA64, GDT_Int64},
+    {ZS_TIMEDELTA64, GDT_Int64},  {ZS_RAW, GDT_Byte},
 };
 
-GDALDataType zsGDALType(enum zs_data_type type, size_t item_size)
+GDALDataType zsGDALType(enum zs_data_type type)
 {
-    for (const auto &row : TYPES)
-    {
-        if (row.zarr == type)
-            return row.gdal;
-    }
-    return item_size == 1 ? GDT_Byte : GDT_Unknown; // opaque
+    return std::find_if(std::begin(TYPES), std::end(TYPES), [&](const auto &row) { return row.zarr == type; })->gdal;
 }
 
 bool zsZarrType(GDALDataType type, enum zs_data_type *out)
 {
-    for (const auto &row : TYPES)
-    {
-        if (row.gdal != type)
-            continue;
-        *out = row.zarr;
-        return true;
-    }
-    return false;
+    const auto row = std::find_if(std::begin(TYPES), std::end(TYPES), [&](const auto &r) { return r.gdal == type; });
+    if (row != std::end(TYPES))
+        *out = row->zarr;
+    return row != std::end(TYPES);
 }
 
 GDALDataType zsTypeOfBands(GDALDataset &dataset)
@@ -73,7 +64,7 @@ constexpr size_t PIECE = 1024;
 
 bool ZSConversion::IsReadAsIs() const
 {
-    return buffer == zsGDALType(type, size) && !needsWidening(type) && validity == nullptr;
+    return buffer == zsGDALType(type) && !needsWidening(type) && validity == nullptr;
 }
 
 bool ZSConversion::IsStoredAsIs() const
@@ -132,28 +123,18 @@ template <class F> static void inPieces(size_t n, F &&f)
         f(done, std::min(PIECE, n - done));
 }
 
-/* Converts numbers piecewise through a small buffer of a wider type. */
+/* Numbers of the two types that old GDALs lack, as doubles. */
 static void convertWidened(const ZSConversion &c, const void *src, char *dst, ptrdiff_t dst_stride, size_t n)
 {
-    const GDALDataType native = zsGDALType(c.type, c.size);
-    union
-    {
-        GInt16 ints[PIECE];
-        float floats[PIECE];
-    } wide;
+    double wide[PIECE];
     inPieces(n,
              [&](size_t done, size_t part)
              {
                  for (size_t i = 0; i < part; i++)
-                 {
-                     if (c.type == ZS_INT8)
-                         wide.ints[i] = static_cast<const signed char *>(src)[done + i];
-                     else
-                         wide.floats[i] =
-                             static_cast<float>(zs_half_to_double(static_cast<const uint16_t *>(src)[done + i]));
-                 }
-                 copyWords(&wide, native, static_cast<size_t>(GDALGetDataTypeSizeBytes(native)),
-                           dst + dst_stride * static_cast<ptrdiff_t>(done), c.buffer, dst_stride, part);
+                     wide[i] = c.type == ZS_INT8 ? static_cast<const signed char *>(src)[done + i]
+                                                 : zs_half_to_double(static_cast<const uint16_t *>(src)[done + i]);
+                 copyWords(wide, GDT_Float64, sizeof(double), dst + dst_stride * static_cast<ptrdiff_t>(done),
+                           c.buffer, dst_stride, part);
              });
 }
 
@@ -166,7 +147,7 @@ static void convertNumbers(const ZSConversion &c, const void *src, void *dst, pt
 {
     if (needsWidening(c.type))
         return convertWidened(c, src, static_cast<char *>(dst), dst_stride, n);
-    const GDALDataType native = zsGDALType(c.type, c.size);
+    const GDALDataType native = zsGDALType(c.type);
     const auto size = static_cast<size_t>(GDALGetDataTypeSizeBytes(c.buffer));
     const auto row = std::find_if(std::begin(WIDENINGS), std::end(WIDENINGS),
                                   [&](const auto &r) { return r.from == native && r.to == c.buffer; });
@@ -222,7 +203,7 @@ void zsStore(void *conversion, const void *src, void *dst, ptrdiff_t dst_stride,
     auto out = static_cast<char *>(dst);
     if (!needsWidening(c.type) && c.type != ZS_BOOL && c.validity == nullptr)
         return copyWords(src, c.buffer, static_cast<size_t>(GDALGetDataTypeSizeBytes(c.buffer)), dst,
-                         zsGDALType(c.type, c.size), dst_stride, n);
+                         zsGDALType(c.type), dst_stride, n);
     const auto size = static_cast<size_t>(GDALGetDataTypeSizeBytes(c.buffer));
     double wide[PIECE];
     inPieces(n,
@@ -250,7 +231,7 @@ static bool elementOf(double value, enum zs_data_type type, size_t item_size, un
     ZSConversion storing{type, item_size, GDT_Float64};
     zsStore(&storing, &value, element, static_cast<ptrdiff_t>(item_size), 1);
     const double back = zsElementToDouble(type, item_size, element);
-    const bool isReal = !GDALDataTypeIsInteger(zsGDALType(type, item_size));
+    const bool isReal = !GDALDataTypeIsInteger(zsGDALType(type));
     if (isReal)
         return std::isfinite(value) ? std::isfinite(back) : std::isnan(value) == std::isnan(back);
     // The largest integers of 64 bits are no doubles: what comes back is the next power of two.

@@ -13,9 +13,8 @@ extern "C"
 #include "geo/flags.h"
 }
 
-/* The GDAL type for an array: its own, or the smallest this GDAL has that holds it. GDT_Unknown for opaque types wider
- * than a byte. */
-GDALDataType zsGDALType(enum zs_data_type type, size_t item_size);
+/* The GDAL type for an array: its own, or the smallest this GDAL has that holds it. */
+GDALDataType zsGDALType(enum zs_data_type type);
 
 /* The Zarr type that CreateCopy and Create write for a GDAL type; false when Zarr has none (CInt16, CInt32). */
 bool zsZarrType(GDALDataType type, enum zs_data_type *out);

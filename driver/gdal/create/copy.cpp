@@ -172,7 +172,7 @@ static bool isDivided(const CopySource &source, const CopyStep &step)
     return isCut && !source.isPixelInterleaved && isEvicted(source, step);
 }
 
-/* ---- The scratch file ---- */
+/* ---- The copy ---- */
 
 namespace
 {
@@ -182,64 +182,6 @@ struct Box
     int bands, rows, columns;
 };
 
-/* Bands of a source as they are, in a file without a name. It is gone with the process, however that ends. */
-class Scratch
-{
-    int m_file = -1;
-
-  public:
-    Scratch() = default;
-    Scratch(const Scratch &) = delete;
-    Scratch &operator=(const Scratch &) = delete;
-    ~Scratch()
-    {
-        if (m_file >= 0)
-            close(m_file);
-    }
-    /* Opens it in a directory, or that of temporary files where it is none of a local disk; not where neither works. */
-    void Open(const std::string &folder);
-    bool IsOpen() const
-    {
-        return m_file >= 0;
-    }
-    /* False with CPLError emitted. */
-    bool Write(uint64_t offset, const unsigned char *pixels, size_t n);
-    bool Read(uint64_t offset, unsigned char *pixels, size_t n) const;
-};
-} // namespace
-
-static const char WHAT[] = "scratch file of a copy"; // which has no path
-
-void Scratch::Open(const std::string &folder)
-{
-    struct stat st;
-    const bool isLocal = stat(folder.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
-    const std::string at = isLocal ? folder : CPLGetConfigOption("CPL_TMPDIR", "/tmp");
-    struct zs_error err;
-    char *path = nullptr;
-    if (zs_temporary_create(at.c_str(), &m_file, &path, &err) == ZS_OK)
-        unlink(path);
-    else
-        CPLDebug("ShardedZarr", "no scratch file: the source is read several times: %s", err.message);
-    free(path);
-}
-
-bool Scratch::Write(uint64_t offset, const unsigned char *pixels, size_t n)
-{
-    struct zs_error err;
-    return zs_file_write_at(m_file, WHAT, offset, pixels, n, &err) == ZS_OK || zsReport(err);
-}
-
-bool Scratch::Read(uint64_t offset, unsigned char *pixels, size_t n) const
-{
-    struct zs_error err;
-    return zs_file_read_at(m_file, WHAT, offset, n, pixels, &err) == ZS_OK || zsReport(err);
-}
-
-/* ---- The copy ---- */
-
-namespace
-{
 /* A box of the source that was read and is not written yet. */
 struct Strip
 {
@@ -263,6 +205,8 @@ class PixelCopy
     ~PixelCopy()
     {
         static_cast<void>(Wait()); // what is being written borrows from this
+        if (m_scratch >= 0)
+            close(m_scratch);
     }
     bool Run(const struct zs_raster_spec &spec, int threads, const std::string &folder);
 
@@ -274,7 +218,8 @@ class PixelCopy
     const GDALProgressFunc m_progress;
     void *const m_progressData;
     double m_done = 0, m_total = 0; /* in pixels */
-    Scratch m_scratch; /* of the bands of a step */
+    /* Bands of a step as they are, in a file without a name, which is gone with the process; -1: the source is read. */
+    int m_scratch = -1;
     bool m_fitsTwice = false; /* else a box is read when the one before is written */
     Strip m_strips[2];
     int m_next = 0;
@@ -282,6 +227,7 @@ class PixelCopy
 
     bool Wait();
     bool ReportProgress(double pixels);
+    void OpenScratch(const std::string &folder);
     bool Fill(const Box &box);
     bool ReadScratch(const Box &box, unsigned char *pixels) const;
     bool Read(const Box &box, Strip &s);
@@ -312,6 +258,25 @@ bool PixelCopy::ReportProgress(double pixels)
     return zsRefuse(CPLE_UserInterrupt, "User terminated CreateCopy()");
 }
 
+/* ---- The scratch file ---- */
+
+static const char WHAT[] = "scratch file of a copy"; // which has no path
+
+/* Opens it in a directory, or that of temporary files where it is none of a local disk; not where neither works. */
+void PixelCopy::OpenScratch(const std::string &folder)
+{
+    struct stat st;
+    const bool isLocal = stat(folder.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
+    const std::string at = isLocal ? folder : CPLGetConfigOption("CPL_TMPDIR", "/tmp");
+    struct zs_error err;
+    char *path = nullptr;
+    if (zs_temporary_create(at.c_str(), &m_scratch, &path, &err) == ZS_OK)
+        unlink(path);
+    else
+        CPLDebug("ShardedZarr", "no scratch file: the source is read several times: %s", err.message);
+    free(path);
+}
+
 /* Reads the bands of a box into the scratch file, whole. */
 bool PixelCopy::Fill(const Box &box)
 {
@@ -324,6 +289,7 @@ bool PixelCopy::Fill(const Box &box)
     const auto rows = static_cast<int>(
         std::min(std::max<size_t>(1, FILL_BYTES / line / block) * block, static_cast<size_t>(height)));
     std::vector<unsigned char> pixels(line * static_cast<size_t>(rows));
+    struct zs_error err;
     uint64_t at = 0;
     for (int band = box.band + 1; band <= box.band + box.bands; band++)
     {
@@ -332,9 +298,10 @@ bool PixelCopy::Fill(const Box &box)
             count = std::min(rows, height - y);
             const size_t n = line * static_cast<size_t>(count);
             if (m_source.GetRasterBand(band)->RasterIO(GF_Read, 0, y, width, count, pixels.data(), width, count, m_type,
-                                                       0, 0, nullptr) != CE_None ||
-                !m_scratch.Write(at, pixels.data(), n))
+                                                       0, 0, nullptr) != CE_None)
                 return false;
+            if (zs_file_write_at(m_scratch, WHAT, at, pixels.data(), n, &err) != ZS_OK)
+                return zsReport(err);
             at += n;
         }
         if (!ReportProgress(static_cast<double>(width) * height))
@@ -351,17 +318,21 @@ bool PixelCopy::ReadScratch(const Box &box, unsigned char *pixels) const
                height = static_cast<uint64_t>(m_source.GetRasterYSize());
     const int together = box.columns == m_source.GetRasterXSize() ? box.rows : 1; // rows that lie together
     const size_t n = item * static_cast<size_t>(box.columns) * static_cast<size_t>(together);
+    struct zs_error err;
     for (int b = 0; b < box.bands; b++)
     {
         for (int row = 0; row < box.rows; row += together, pixels += n)
         {
             const uint64_t line = static_cast<uint64_t>(b) * height + static_cast<uint64_t>(box.y + row);
-            if (!m_scratch.Read(item * (line * width + static_cast<uint64_t>(box.x)), pixels, n))
-                return false;
+            const uint64_t at = item * (line * width + static_cast<uint64_t>(box.x));
+            if (zs_file_read_at(m_scratch, WHAT, at, n, pixels, &err) != ZS_OK)
+                return zsReport(err);
         }
     }
     return true;
 }
+
+/* ---- Boxes ---- */
 
 /* Reads a box, of the scratch file where there is one. */
 bool PixelCopy::Read(const Box &box, Strip &s)
@@ -383,7 +354,7 @@ bool PixelCopy::Read(const Box &box, Strip &s)
     std::iota(s.bands.begin(), s.bands.end(), box.band + 1);
     s.window =
         zsBandWindow(box.x, box.y, box.columns, box.rows, s.pixels.get(), s.bands.data(), box.bands, item, line, plane);
-    if (m_scratch.IsOpen())
+    if (m_scratch >= 0)
         return ReadScratch(box, s.pixels.get());
     return m_source.RasterIO(GF_Read, box.x, box.y, box.columns, box.rows, s.pixels.get(), box.columns, box.rows,
                              m_type, box.bands, s.bands.data(), item, line, plane, nullptr) == CE_None;
@@ -428,13 +399,13 @@ bool PixelCopy::Run(const struct zs_raster_spec &spec, int threads, const std::s
     if (m_levels != nullptr)
         m_levels->Reserve(static_cast<int>(step.bands), rows, static_cast<int>(spec.chunk[spec.axis_count]));
     if (isDivided(source, step))
-        m_scratch.Open(folder);
-    m_total = static_cast<double>(width) * height * bands * (m_scratch.IsOpen() ? 2 : 1);
+        OpenScratch(folder);
+    m_total = static_cast<double>(width) * height * bands * (m_scratch >= 0 ? 2 : 1);
     Box box = {};
     for (box.band = 0; box.band < bands; box.band += box.bands)
     {
         box.bands = static_cast<int>(std::min(step.bands, step.run - static_cast<uint64_t>(box.band) % step.run));
-        if (m_scratch.IsOpen() && !Fill(box))
+        if (m_scratch >= 0 && !Fill(box))
             return false;
         for (box.y = 0; box.y < height; box.y += rows)
         {

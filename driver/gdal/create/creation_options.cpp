@@ -183,7 +183,7 @@ struct zs_encoding ZSCreationOptions::EncodingOf(const struct zs_dtype &dtype) c
 {
     // What measured smallest on scenes, terrain and classes: integers by bits (a 16-bit scene is 27 % smaller than
     // with zstd alone, by bytes 23 %), floats by bytes (terrain 27 %), single bytes as they are.
-    const bool isInteger = GDALDataTypeIsInteger(zsGDALType(dtype.type, dtype.size)) != FALSE;
+    const bool isInteger = GDALDataTypeIsInteger(zsGDALType(dtype.type)) != FALSE;
     struct zs_encoding e = encoding;
     if (e.blosc_shuffle == nullptr)
         e.blosc_shuffle = dtype.size == 1 ? "noshuffle" : isInteger ? "bitshuffle" : "shuffle";

@@ -260,7 +260,8 @@ bool zsCheckLosses(const char *name, GDALDataset &source, bool hasSideCar, bool 
     addDomains(source, losses);
     std::string x, y;
     losses.Add(zsPlaneNames(source, x, y) && !zsArePlaneNames(x, y), "the names of X and Y, " + x + " and " + y);
-    if (const auto own = dynamic_cast<ShardedZarrDataset *>(&source))
+    const auto own = dynamic_cast<ShardedZarrDataset *>(&source);
+    if (own != nullptr)
     {
         addScalars(own->View(), losses);
         addMissing(own->View(), *source.GetRasterBand(1), losses);
@@ -268,7 +269,7 @@ bool zsCheckLosses(const char *name, GDALDataset &source, bool hasSideCar, bool 
                    "coordinates of X or Y that are not regular (gdalmdimtranslate keeps them)");
     }
     const bool hasOneMask = zsHasOneMask(source);
-    losses.Add(areCells && hasOneMask && !zsHasAllCells(source), "the mask, of HEALPix cells");
+    losses.Add(areCells && hasOneMask && !(own != nullptr && own->HasAllCells()), "the mask, of HEALPix cells");
     bool hasItems = false;
     for (int b = 1; b <= source.GetRasterCount(); b++)
     {

@@ -142,11 +142,11 @@ static bool isRemovable(const ZSContents &contents)
 }
 
 /* Whether all files are the store's own. Else CPLError is emitted. */
-static bool isAllOwn(const std::string &store, const ZSContents &contents, const char *done, const char *advice)
+static bool isAllOwn(const std::string &store, const ZSContents &contents, const char *done)
 {
     return contents.found.foreign_count == 0 ||
-           zsRefuse(CPLE_AppDefined, "%s: is not %s: it holds files that are not of the store, the first is %s%s",
-                    zsShown(store).c_str(), done, contents.found.foreign, advice);
+           zsRefuse(CPLE_AppDefined, "%s: is not %s: it holds files that are not of the store, the first is %s",
+                    zsShown(store).c_str(), done, contents.found.foreign);
 }
 
 /* Finds out whether anything is at `root`, which is more than an empty directory, and whether it is a directory, whose
@@ -189,7 +189,7 @@ bool zsMayReplace(const std::string &root, bool overwrite, bool &isThere)
     if (!above.empty())
         return zsRefuse(CPLE_AppDefined, "%s: is not overwritten alone: it is in the store %s", name.c_str(),
                         above.c_str());
-    return isAllOwn(root, contents, "overwritten", "") &&
+    return isAllOwn(root, contents, "overwritten") &&
            (isLeft || overwrite ||
             isOneRaster(root, "OVERWRITE=YES replaces it, APPEND_SUBDATASET=YES adds a raster to it")) &&
            isRemovable(contents);
@@ -220,41 +220,28 @@ void zsRemoveLeftovers(const std::string &root)
 }
 
 /* Removes a store, its root's metadata first, if it is one raster and holds nothing of others. Else false (CPLError
- * emitted), as on failure: programs that make room for a new raster (rasterio) delete before they pass options. With
- * ALL in the configuration any store goes; what is not its own stays, and a warning says so. */
+ * emitted), as on failure: programs that make room for a new raster (rasterio) delete before they pass options. */
 static bool deleteStore(const std::string &store)
 {
-    static const char ADVICE[] = "the configuration option SHARDEDZARR_DELETE=ALL deletes what there is";
-    const bool isForced = EQUAL(CPLGetConfigOption("SHARDEDZARR_DELETE", ""), "ALL");
+    static const char ADVICE[] = "remove its folder yourself (rm -r, gdal.RmdirRecursive())";
     ZSContents contents;
     struct zs_error err;
     if (!contents.Find(store))
         return false;
-    if (isForced && contents.found.own.count == 0 && !contents.found.is_marked) // a store of the draft of 2022
-        return zsRefuse(CPLE_AppDefined, "%s: is not deleted: no file in it is of a store that this driver writes",
-                        zsShown(store).c_str());
-    if (!isForced && contents.found.is_marked && zs_mark_check(contents.store, false, &err) != ZS_OK)
+    if (contents.found.is_marked && zs_mark_check(contents.store, false, &err) != ZS_OK)
         return zsReport(err);
-    const std::string all = std::string("; ") + ADVICE + " of the store";
-    if (!isForced && !(isAllOwn(store, contents, "deleted", all.c_str()) &&
-                       (!contents.HasRoot() || isOneRaster(store, ADVICE))))
-        return false;
-    if (!isRemovable(contents))
+    if (!isAllOwn(store, contents, "deleted") || (contents.HasRoot() && !isOneRaster(store, ADVICE)) ||
+        !isRemovable(contents))
         return false;
     zsRemoveLeftovers(store);
     if (contents.found.is_marked && zs_store_remove(contents.store, ZS_MARK_NAME, &err) != ZS_OK)
         return zsReport(err);
     // A hidden name first: no reader opens a store of which a part is removed, and no new one loses objects.
-    const bool isAll = contents.found.foreign_count == 0;
-    const std::unique_ptr<char, decltype(&free)> aside(isAll ? zs_staging_set_aside(store.c_str()) : nullptr, free);
+    const std::unique_ptr<char, decltype(&free)> aside(zs_staging_set_aside(store.c_str()), free);
     if (aside != nullptr && zs_store_moved(contents.store, aside.get(), &err) != ZS_OK)
         return zsReport(err);
     if (!contents.Remove()) // what is left of it keeps its overviews
         return false;
-    if (contents.found.foreign_count > 0)
-        CPLError(CE_Warning, CPLE_AppDefined, "%s: %llu files that are not of the store stay, the first is %s",
-                 zsShown(store).c_str(), static_cast<unsigned long long>(contents.found.foreign_count),
-                 contents.found.foreign);
     zsRemoveExternalOverviews(store);
     return true;
 }
@@ -282,10 +269,9 @@ static bool isStore(const char *name, ZSConnection &connection)
  * source, then deletes it; a file would be readable for as long as it is open, a store is not. */
 static bool isClosed(const std::string &store)
 {
-    return EQUAL(CPLGetConfigOption("SHARDEDZARR_DELETE", ""), "ALL") || !zsIsOpen(store) ||
-           zsRefuse(CPLE_AppDefined,
-                    "%s: is not deleted: this program has it open; close it first, or give the configuration option "
-                    "SHARDEDZARR_DELETE=ALL", zsShown(store).c_str());
+    return !zsIsOpen(store) ||
+           zsRefuse(CPLE_AppDefined, "%s: is not deleted: this program has it open; close it first",
+                    zsShown(store).c_str());
 }
 
 /* GDAL deletes what a copy is about to overwrite, before it asks the driver: all but directories that it knows. Nothing

@@ -29,8 +29,7 @@ struct ZSContents
     struct zs_contents found = {};
 
     ZSContents() = default;
-    ZSContents(const ZSContents &) = delete;
-    ZSContents &operator=(const ZSContents &) = delete;
+    CPL_DISALLOW_COPY_ASSIGN(ZSContents)
     ~ZSContents();
 
     /* False with CPLError emitted. orNoListings: a store that cannot be listed counts as empty. */
@@ -97,8 +96,7 @@ class ZSNewStore
     const std::shared_ptr<ZSStore> store = std::make_shared<ZSStore>(); /* where it is written: see Open() */
 
     ZSNewStore() = default;
-    ZSNewStore(const ZSNewStore &) = delete;
-    ZSNewStore &operator=(const ZSNewStore &) = delete;
+    CPL_DISALLOW_COPY_ASSIGN(ZSNewStore)
     ~ZSNewStore();
 
     /* Refuses (CPLError emitted) what zsMayReplace() does. Then makes what is to be written to. With `fsync` the commit

@@ -289,15 +289,9 @@ std::shared_ptr<GDALMDArray> ZSMdimStore::Array(const std::string &path, struct 
     const auto opened = node->is_text ? nullptr : Open(*handle, err);
     if (opened == nullptr && !node->is_text)
         return nullptr;
-    const GDALDataType type = node->is_text ? GDT_Byte : zsGDALType(node->array->dtype.type, node->array->dtype.size);
-    if (type == GDT_Unknown)
-    {
-        zs_fail(err, ZS_UNSUPPORTED, "array /%s: elements of %zu opaque bytes have no GDAL data type", node->path,
-                node->array->dtype.size);
-        return nullptr;
-    }
-    auto array = std::make_shared<ZSMdimArray>(
-        shared_from_this(), node, node->is_text ? textType(node) : GDALExtendedDataType::Create(type), opened);
+    const auto type =
+        node->is_text ? textType(node) : GDALExtendedDataType::Create(zsGDALType(node->array->dtype.type));
+    auto array = std::make_shared<ZSMdimArray>(shared_from_this(), node, type, opened);
     if (!array->Begin(node, made, err))
         return nullptr;
     array->SetSelf(array);

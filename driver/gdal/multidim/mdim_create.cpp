@@ -24,7 +24,7 @@ static bool suits(const char *name, const char *value, bool isCoordinate, const 
 {
     const bool isShape = EQUAL(name, "CHUNK_SHAPE") || EQUAL(name, "SHARD_SHAPE");
     if (EQUAL(name, "BITROUND"))
-        return !isCoordinate && spec.ndim > 1 && GDALDataTypeIsFloating(zsGDALType(spec.dtype.type, spec.dtype.size));
+        return !isCoordinate && spec.ndim > 1 && GDALDataTypeIsFloating(zsGDALType(spec.dtype.type));
     if (!isShape || EQUAL(value, "AUTO"))
         return zsIsOption(name, ZS_ARRAY);
     std::vector<uint64_t> shape;

@@ -16,13 +16,6 @@ extern "C"
 
 /* ---- Items of the coordinate variables of band dimensions, which the array does not have ---- */
 
-/* "time#units" is what the netCDF driver calls the attribute `units` of the coordinate variable `time`. */
-static std::string axisPrefix(const struct zs_node *node, int dim)
-{
-    const char *name = zs_dimension_name(node, dim);
-    return name != nullptr ? std::string(name) + "#" : "";
-}
-
 void zsAddPosition(CPLStringList &items, const ZSView &view, size_t source, int dim, uint64_t index, const char *label,
                    const char *unit)
 {
@@ -68,17 +61,18 @@ static void addAxisItems(CPLStringList &md, const ZSView &view, size_t source)
     for (int i = 0; i < slices.dim_count; i++)
     {
         const int d = slices.dims[i];
-        const std::string prefix = axisPrefix(node, d);
+        const char *name = zs_dimension_name(node, d);
         char **items = nullptr;
         struct zs_error err;
-        if (prefix.empty())
+        if (name == nullptr)
             continue;
         if (zs_label_attributes(view.store->hierarchy, node, d, &items, &err) != ZS_OK)
             zsReport(err);
         const ZSOwned<char *> itemsFreed(items, zs_names_free);
         for (char **item = items; item != nullptr && *item != nullptr; item++)
         {
-            const std::string text = prefix + *item;
+            // "time#units" is what the netCDF driver calls the attribute `units` of the coordinate variable `time`.
+            const std::string text = std::string(name) + "#" + *item;
             if (CSLFindStringCaseSensitive(md.List(), text.c_str()) < 0) // another array may have that dimension, too
                 md.AddString(text.c_str());
         }

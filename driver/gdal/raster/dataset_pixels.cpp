@@ -30,7 +30,7 @@ void ShardedZarrDataset::AddBands(size_t source)
     const bool isHealpix = m_view.Array(source).isHealpix;
     const int blockWidth = isHealpix ? zsHealpixBlock(m_view.Array(source)) : block(x);
     const int blockHeight = isHealpix ? blockWidth : y >= 0 ? block(y) : 1;
-    const GDALDataType type = m_isMask ? GDT_Byte : zsGDALType(info.data_type, info.item_size);
+    const GDALDataType type = m_isMask ? GDT_Byte : zsGDALType(info.data_type);
     const int before = m_view.Before(source);
     for (int b = static_cast<int>(m_view.Slices(source).count); b >= 1; b--)
         SetBand(before + b, new ShardedZarrRasterBand(this, before + b, type, blockWidth, blockHeight));
@@ -62,12 +62,6 @@ bool ShardedZarrDataset::HasAllCells()
 {
     struct zs_error err;
     return m_view.IsHealpix() && PrepareCells(&err) == ZS_OK && m_view.Map(0).cells == nullptr;
-}
-
-bool zsHasAllCells(GDALDataset &dataset)
-{
-    auto *own = dynamic_cast<ShardedZarrDataset *>(&dataset);
-    return own != nullptr && own->HasAllCells();
 }
 
 CPLErr ShardedZarrDataset::UpdateBlank()

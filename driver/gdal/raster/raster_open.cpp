@@ -232,8 +232,6 @@ static std::string shapeText(const struct zs_node *node, const struct zs_slices 
  * layer by what is before that. */
 static std::string describe(const struct zs_node *node, const struct zs_slices *slices = nullptr)
 {
-    const GDALDataType type = zsGDALType(node->array->dtype.type, node->array->dtype.size);
-    const std::string typeName = type == GDT_Unknown ? node->array->dtype.name : GDALGetDataTypeName(type);
     std::string s = shapeText(node, slices);
     ZSProperties properties;
     struct zs_error err;
@@ -243,7 +241,7 @@ static std::string describe(const struct zs_node *node, const struct zs_slices *
         s += name != nullptr ? std::string(" ") + name : "";
         s += unit != nullptr ? std::string(" (") + unit + ")" : "";
     }
-    return s + " (" + typeName + ")";
+    return s + " (" + GDALGetDataTypeName(zsGDALType(node->array->dtype.type)) + ")";
 }
 
 /* A message lists at most so many arrays, so that it stays readable. */
@@ -256,8 +254,7 @@ static std::string describeGroup(const struct zs_raster_group &group)
     std::vector<GDALDataType> seen;
     for (size_t i = 0; i < group.count; i++)
     {
-        const struct zs_dtype &dtype = group.arrays[i]->array->dtype;
-        const GDALDataType type = zsGDALType(dtype.type, dtype.size);
+        const GDALDataType type = zsGDALType(group.arrays[i]->array->dtype.type);
         if (i < MOST_NAMES)
             names += (i > 0 ? ", " : "") + std::string(zs_path_name(group.arrays[i]->path));
         if (std::find(seen.begin(), seen.end(), type) != seen.end())
@@ -355,8 +352,7 @@ struct Found
         free(nodes);
         zs_raster_groups_clear(&groups);
     }
-    Found(const Found &) = delete;
-    Found &operator=(const Found &) = delete;
+    CPL_DISALLOW_COPY_ASSIGN(Found)
 };
 } // namespace
 
@@ -375,7 +371,7 @@ static enum zs_status findGroups(const Request &request, Found &found, struct zs
             continue;
         const bool isSmall = isHealpix || std::all_of(meta.shape, meta.shape + meta.ndim,
                                                       [](uint64_t n) { return n <= static_cast<uint64_t>(INT_MAX); });
-        if (isSmall && zsGDALType(meta.dtype.type, meta.dtype.size) != GDT_Unknown)
+        if (isSmall)
             possible.push_back(node);
     }
     return zs_raster_groups_find(request.store->hierarchy, possible.data(), possible.size(),

@@ -235,47 +235,29 @@ using MakeRow = void (*)(const Work &, int);
 /* Of elements of so many bytes, whatever they are. */
 static MakeRow nearestOf(int size)
 {
-    switch (size)
-    {
-    case 1:
-        return takeNearest<uint8_t>;
-    case 2:
-        return takeNearest<uint16_t>;
-    case 4:
-        return takeNearest<uint32_t>;
-    case 8:
-        return takeNearest<uint64_t>;
-    default:
-        return takeNearest<std::array<uint64_t, 2>>;
-    }
+    return size == 1   ? takeNearest<uint8_t>
+           : size == 2 ? takeNearest<uint16_t>
+           : size == 4 ? takeNearest<uint32_t>
+           : size == 8 ? takeNearest<uint64_t>
+                       : takeNearest<std::array<uint64_t, 2>>;
 }
+
+static const struct
+{
+    GDALDataType type;
+    MakeRow make;
+} MEANS[] = {
+    {GDT_Byte, makeMeans<uint8_t>},   {GDT_UInt16, makeMeans<uint16_t>}, {GDT_Int16, makeMeans<int16_t>},
+    {GDT_UInt32, makeMeans<uint32_t>}, {GDT_Int32, makeMeans<int32_t>},   {GDT_UInt64, makeMeans<uint64_t>},
+    {GDT_Int64, makeMeans<int64_t>},  {GDT_Float32, makeMeans<float>},   {GDT_Float64, makeMeans<double>},
+    {ZS_GDT_INT8, makeMeans<int8_t>}, // before GDAL 3.7 it is Int16, which is found before
+};
 
 /* Null for complex numbers. */
 static MakeRow meansOf(GDALDataType type)
 {
-    switch (type)
-    {
-    case GDT_Byte:
-        return makeMeans<uint8_t>;
-    case GDT_UInt16:
-        return makeMeans<uint16_t>;
-    case GDT_Int16:
-        return makeMeans<int16_t>;
-    case GDT_UInt32:
-        return makeMeans<uint32_t>;
-    case GDT_Int32:
-        return makeMeans<int32_t>;
-    case GDT_UInt64:
-        return makeMeans<uint64_t>;
-    case GDT_Int64:
-        return makeMeans<int64_t>;
-    case GDT_Float32:
-        return makeMeans<float>;
-    case GDT_Float64:
-        return makeMeans<double>;
-    default:
-        return type == ZS_GDT_INT8 ? makeMeans<int8_t> : nullptr; // before GDAL 3.7 it is Int16
-    }
+    const auto row = std::find_if(std::begin(MEANS), std::end(MEANS), [&](const auto &r) { return r.type == type; });
+    return row != std::end(MEANS) ? row->make : nullptr;
 }
 
 bool ZSShrinking::Start(GDALRasterBand &band, const char *resampling)

@@ -26,8 +26,6 @@ bool ZSView::FindSlices(size_t source, uint64_t before, struct zs_error *err)
         zs_fail(err, ZS_ARGUMENT, "array /%s: %s", opened.node->path, message.c_str());
         return false;
     };
-    if (zsGDALType(info.data_type, info.item_size) == GDT_Unknown)
-        return fail("elements of " + std::to_string(info.item_size) + " opaque bytes have no GDAL data type");
     const int x = opened.axes.x, y = opened.axes.y;
     if ((info.shape[x] > INT_MAX && !opened.isHealpix) || (y >= 0 && info.shape[y] > INT_MAX))
         return fail("expected at most 2147483647 columns and rows, found more");
