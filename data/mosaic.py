@@ -121,6 +121,9 @@ def put(plan, level, x, y, pixels):
     target = open_level(plan, level, [], gdal.OF_UPDATE)
     target.WriteArray(pixels if target.RasterCount > 1 else pixels.reshape(pixels.shape[-2:]), x, y)
     target.FlushCache()
+    gdal.PushErrorHandler("CPLQuietErrorHandler")  # its close warns of overviews, which are made next
+    target = None
+    gdal.PopErrorHandler()
 
 
 def make_shard(plan, number, row, column, inputs):

@@ -496,10 +496,13 @@ static void vsi_unlock(struct zs_store *store, struct zs_lock *lock)
 
 static enum zs_status vsi_check(struct zs_store *store, const char *prefix, struct zs_error *err)
 {
+    const struct zs_path_kind *kind = zs_vsi_kind(store);
     (void)prefix;
-    return zs_vsi_kind(store)->is_archive
-               ? zs_fail(err, ZS_UNSUPPORTED,
-                         "%s: what is in an archive is written once: pack a finished store", store->root)
+    if (kind->is_archive)
+        return zs_fail(err, ZS_UNSUPPORTED, "%s: what is in an archive is written once: pack a finished store",
+                       store->root);
+    return kind->speaks_http && !kind->is_listable /* /vsicurl */
+               ? zs_fail(err, ZS_UNSUPPORTED, "%s: is only read: what is behind an URL is not written", store->root)
                : ZS_OK;
 }
 
