@@ -12,15 +12,11 @@ from writing import source
 
 
 @pytest.mark.skipif(SANITIZED, reason="a plugin with ASan cannot be loaded by Python without")
-def test_second_libgdal_in_the_process_is_warned_of_once(tmp_path):
+def test_a_second_libgdal_in_the_process_goes_on_without_the_driver(tmp_path):
     gdal.Translate(str(tmp_path / "a.tif"), source(np.ones((20, 30), "uint8")))
     run_peer("second_gdal.py", tmp_path)
     answer = json.loads((tmp_path / "answer.json").read_text())
-    assert len(answer["libraries"]) == 2
-    message, = [text for text in answer["messages"] if "ShardedZarr" in text]
-    ours = gdal.VersionInfo("RELEASE_NAME")
-    for part in ("GDAL %s (" % ours, "GDAL %s (" % answer["version"], "rasterio.libs/libgdal", "GDAL_DRIVER_PATH", "import shardedzarr"):
-        assert part in message, part
+    assert len(answer["libraries"]) == 2 and answer["messages"] == []
     assert answer["drivers"] == [] and answer["pixels"] == [600, 600]  # all else goes on
 
 

@@ -4,10 +4,6 @@
 #include "guard.h"
 #include "gdal/create/creation_options.h"
 
-#include <dlfcn.h>
-
-#include <atomic>
-
 extern "C"
 {
 #include "store/store.h"
@@ -53,34 +49,6 @@ thread_local int Driver::s_asked = 0;
 } // namespace
 #endif
 
-/* Whether the calling GDAL (`caller` is an address in its code) is another one than this plugin was linked with, for
- * example the copy inside a rasterio from PyPI. Registering would put the driver into the wrong GDAL. Writes a message
- * to stderr, once: rasterio hides messages of GDAL's handlers in a log that few people read. */
-static bool isOfAnotherGDAL(const void *caller)
-{
-    static std::atomic<bool> isSaid{false};
-    Dl_info theirs, ours;
-    if (dladdr(caller, &theirs) == 0 || dladdr(reinterpret_cast<const void *>(GDALVersionInfo), &ours) == 0)
-        return false;
-    void *library = dlopen(theirs.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    if (library == nullptr) // a program with GDAL in it, and perhaps with us
-        return false;
-    const auto manager = reinterpret_cast<decltype(&GetGDALDriverManager)>(dlsym(library, "GetGDALDriverManager"));
-    const auto version = reinterpret_cast<decltype(&GDALVersionInfo)>(dlsym(library, "GDALVersionInfo"));
-    const auto find = reinterpret_cast<decltype(&GDALGetDriverByName)>(dlsym(library, "GDALGetDriverByName"));
-    const auto say = reinterpret_cast<decltype(&CPLDefaultErrorHandler)>(dlsym(library, "CPLDefaultErrorHandler"));
-    const bool isOther = manager != nullptr && manager() != GetGDALDriverManager();
-    if (isOther && find("ShardedZarr") == nullptr && !isSaid.exchange(true)) // the Python wheel's may be there
-        say(CE_Failure, CPLE_AppDefined,
-            CPLSPrintf("ShardedZarr is not available here: its plugin belongs to GDAL %s (%s), but this process uses "
-                       "GDAL %s (%s), as a package from PyPI brings it. Use this driver's Python wheel (import "
-                       "shardedzarr), or a Python package of the system's or conda's GDAL, and take the plugin out of "
-                       "GDAL_DRIVER_PATH",
-                       GDALVersionInfo("RELEASE_NAME"), ours.dli_fname, version("RELEASE_NAME"), theirs.dli_fname));
-    dlclose(library);
-    return isOther;
-}
-
 /* A source without bands, but with a root group, is copied as that. */
 static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict, ZSCreateOptions options,
                                GDALProgressFunc progress, void *progressData)
@@ -115,8 +83,6 @@ static void addCreation(GDALDriver &driver)
 
 void GDALRegister_ShardedZarr()
 {
-    if (isOfAnotherGDAL(__builtin_return_address(0)))
-        return;
     if (!GDAL_CHECK_VERSION("ShardedZarr") || GDALGetDriverByName("ShardedZarr") != nullptr)
         return;
 #if ZS_GDAL_AT_LEAST(13)
