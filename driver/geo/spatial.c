@@ -146,8 +146,8 @@ void zs_spatial_find_bbox(struct zs_search *search)
 static const struct zs_convention convention = {"689b58e2-cf7b-45e0-9fff-9cfc0883d6b4", PREFIX};
 
 /* Members that this driver writes: a multiscales entry has the first four of them. */
-static const char *const known[] = {SHAPE,          "spatial:transform",   "spatial:registration",
-                                    "spatial:bbox", DIMENSIONS, "spatial:transform_type"};
+static const char *const known[] = {SHAPE,          "spatial:transform", "spatial:registration",
+                                    "spatial:bbox", DIMENSIONS,          "spatial:transform_type"};
 enum { OF_LEVEL = 4, OF_ARRAY = 6 };
 
 static void remove_known(zs_json *object, size_t count)

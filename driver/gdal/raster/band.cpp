@@ -263,7 +263,7 @@ bool ShardedZarrRasterBand::ReadDomain(const char *domain, const char *name)
     });
     std::string words;
     if (name == nullptr || STARTS_WITH_CI(name, "DIM_") || STARTS_WITH_CI(name, "NETCDF_DIM_"))
-        Once(POSITION, [&] { m_shown.Show("", PositionItems(words).List(), m_shown.Get()); });
+        Once(POSITION, [&] { m_shown.Show("", PositionItems(words).List(), m_shown.GetMetadata()); });
     return true;
 }
 

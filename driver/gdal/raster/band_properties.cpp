@@ -309,12 +309,12 @@ void ShardedZarrRasterBand::TakeMetadata()
         zsTakeDomains(properties, *this);
     if ((m_read & ITEMS) == 0)
         return;
-    const CPLStringList own = zsItemsNotIn(m_shown.Get(), PositionItems(words).List());
+    const CPLStringList own = zsItemsNotIn(m_shown.GetMetadata(), PositionItems(words).List());
     properties.SetItems(zsItemsNotIn(own.List(), ofArray.List()).List());
     for (int i = 0; i < ofArray.size(); i++)
     {
         const std::string name = zsItemName(ofArray[i]);
-        if (zsItemValue(m_shown.Get(), name.c_str()) == nullptr)
+        if (zsItemValue(m_shown.GetMetadata(), name.c_str()) == nullptr)
             CPLError(CE_Warning, CPLE_AppDefined, "%s: band %d: %s is an attribute of /%s: it stays",
                      zsShown(poDS->GetDescription()).c_str(), nBand, name.c_str(), View().Array(Source()).node->path);
     }

@@ -186,7 +186,7 @@ bool ShardedZarrDataset::ReadDomain(const char *domain, const char *name)
     {
         Once(ITEMS, [&] { ReadDefaultDomain(); });
         if (name == nullptr || STARTS_WITH_CI(name, "NETCDF_DIM_"))
-            Once(NETCDF_ITEMS, [&] { m_shown.Show("", NetcdfItems().List(), m_shown.Get()); });
+            Once(NETCDF_ITEMS, [&] { m_shown.Show("", NetcdfItems().List(), m_shown.GetMetadata()); });
     }
     else if (EQUAL(domain, "IMAGE_STRUCTURE"))
         Once(STRUCTURE, [&] { ReadStructure(); });
@@ -291,7 +291,7 @@ const char *ShardedZarrDataset::StoredRegistration()
 CPLStringList ShardedZarrDataset::ItemsToWrite()
 {
     const CPLStringList ofAxes = zsMergeItems(axisItems(m_view).List(), NetcdfItems().List());
-    CPLStringList items = zsUtf8List(zsItemsNotIn(m_shown.Get(), ofAxes.List()).List());
+    CPLStringList items = zsUtf8List(zsItemsNotIn(m_shown.GetMetadata(), ofAxes.List()).List());
     const ZSArray &array = m_view.Array(0);
     const struct zs_georef &georef = Georef();
     if (array.axes.y < 0 || georef.is_area_declared ||
@@ -309,7 +309,7 @@ enum zs_status ShardedZarrDataset::WriteItemsOfArray(struct zs_error *err)
     for (int i = 0; i < above.size(); i++)
     {
         const std::string name = zsItemName(above[i]);
-        if (zsItemValue(m_shown.Get(), name.c_str()) == nullptr &&
+        if (zsItemValue(m_shown.GetMetadata(), name.c_str()) == nullptr &&
             zsItemValue(m_commonItems.List(), name.c_str()) == nullptr)
             CPLError(CE_Warning, CPLE_AppDefined,
                      "%s: %s is an attribute of the group of /%s, and of all in it: it stays",

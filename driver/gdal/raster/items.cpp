@@ -126,7 +126,7 @@ void zsTakeDomains(ZSProperties &properties, GDALMajorObject &object)
 void ZSShownMetadata::Show(const char *domain, CSLConstList stored, CSLConstList beside)
 {
     CPLStringList list = zsMergeItems(stored, beside);
-    m_lists.SetMetadata(list.List(), domain);
+    SetMetadata(list.List(), domain);
 }
 
 void ZSShownMetadata::Show(const struct zs_band_properties &properties, GDALMajorObject &beside)
@@ -137,28 +137,28 @@ void ZSShownMetadata::Show(const struct zs_band_properties &properties, GDALMajo
         const char *name = zs_json_name(d);
         char **items = nullptr;
         struct zs_error err;
-        if (!zsIsStoredDomain(name) || Get(name) != nullptr || beside.GDALMajorObject::GetMetadata(name) != nullptr)
+        if (!zsIsStoredDomain(name) || GetMetadata(name) != nullptr)
             continue;
         if (zs_items_of(d, &items, &err) != ZS_OK)
             zsReport(err);
         const ZSOwned<char *> freed(items, zs_names_free);
-        m_lists.SetMetadata(items, name);
+        SetMetadata(items, name);
     }
     const CPLStringList others(beside.GDALMajorObject::GetMetadataDomainList());
     for (int i = 0; i < others.size(); i++)
     {
         if (zsIsStoredDomain(others[i]))
-            m_lists.SetMetadata(beside.GDALMajorObject::GetMetadata(others[i]), others[i]);
+            SetMetadata(beside.GDALMajorObject::GetMetadata(others[i]), others[i]);
     }
 }
 
 char **ZSShownMetadata::Names(char **beside)
 {
     CPLStringList names(beside);
-    const CSLConstList shown = m_lists.GetDomainList();
+    const CSLConstList shown = GetDomainList();
     for (int i = 0; shown != nullptr && shown[i] != nullptr; i++)
     {
-        if (names.FindString(shown[i]) < 0 && (*shown[i] == '\0' || Get(shown[i]) != nullptr))
+        if (names.FindString(shown[i]) < 0 && (*shown[i] == '\0' || GetMetadata(shown[i]) != nullptr))
             names.AddString(shown[i]);
     }
     return names.StealList();

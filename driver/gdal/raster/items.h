@@ -51,10 +51,8 @@ void zsTakeDomains(ZSProperties &properties, GDALMajorObject &object);
 
 /* The metadata that a dataset or a band shows: those of the store, and over them those of a side-car file, which alone
  * are in the object itself, so that GDAL does not save the others beside the store. */
-class ZSShownMetadata
+class ZSShownMetadata : public GDALMultiDomainMetadata
 {
-    GDALMultiDomainMetadata m_lists;
-
   public:
     /* Shows a list of the store; `beside` are the object's items of that domain. */
     void Show(const char *domain, CSLConstList stored, CSLConstList beside);
@@ -62,18 +60,9 @@ class ZSShownMetadata
     void Show(const struct zs_band_properties &properties, GDALMajorObject &beside);
     /* The names of all domains, the object's, which become the caller's, and those that are shown. */
     char **Names(char **beside);
-
-    ZSMetadata Get(const char *domain = "")
-    {
-        return m_lists.GetMetadata(domain != nullptr ? domain : "");
-    }
     const char *Item(const char *name, const char *domain = "")
     {
-        return zsItemValueInAnyCase(Get(domain), name);
-    }
-    void Set(CPLStringList &list, const char *domain)
-    {
-        m_lists.SetMetadata(list.List(), domain != nullptr ? domain : "");
+        return zsItemValueInAnyCase(GetMetadata(domain), name);
     }
 };
 
@@ -98,7 +87,7 @@ template <class Base> class ZSWithMetadata : public Base
         if (isStored && GDALMajorObject::GetMetadata(domain) != nullptr)
             Base::SetMetadata(nullptr, domain);
         if (isShown)
-            m_shown.Set(list, domain);
+            m_shown.SetMetadata(list.List(), domain);
         return isStored ? CE_None : beside();
     }
 
@@ -132,7 +121,8 @@ template <class Base> class ZSWithMetadata : public Base
     }
     ZSMetadata GetMetadata(const char *domain = "") override
     {
-        return zsGuard([&] { return ReadDomain(domain, nullptr) ? m_shown.Get(domain) : Base::GetMetadata(domain); });
+        return zsGuard(
+            [&] { return ReadDomain(domain, nullptr) ? m_shown.GetMetadata(domain) : Base::GetMetadata(domain); });
     }
     const char *GetMetadataItem(const char *name, const char *domain = "") override
     {
@@ -156,7 +146,7 @@ template <class Base> class ZSWithMetadata : public Base
             const std::string copy = given != nullptr ? given : ""; // it may be what is shown
             const char *value = given != nullptr ? copy.c_str() : nullptr;
             static_cast<void>(ReadDomain(domain, ZS_OWN_ITEMS));
-            CPLStringList list(CSLDuplicate(const_cast<char **>(m_shown.Get(domain))));
+            CPLStringList list(CSLDuplicate(const_cast<char **>(m_shown.GetMetadata(domain))));
             zsSetItem(list, name, value);
             return Change(name, list, domain, [&] { return Base::SetMetadataItem(name, value, domain); });
         });

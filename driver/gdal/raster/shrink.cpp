@@ -247,9 +247,9 @@ static const struct
     GDALDataType type;
     MakeRow make;
 } MEANS[] = {
-    {GDT_Byte, makeMeans<uint8_t>},   {GDT_UInt16, makeMeans<uint16_t>}, {GDT_Int16, makeMeans<int16_t>},
+    {GDT_Byte, makeMeans<uint8_t>},    {GDT_UInt16, makeMeans<uint16_t>}, {GDT_Int16, makeMeans<int16_t>},
     {GDT_UInt32, makeMeans<uint32_t>}, {GDT_Int32, makeMeans<int32_t>},   {GDT_UInt64, makeMeans<uint64_t>},
-    {GDT_Int64, makeMeans<int64_t>},  {GDT_Float32, makeMeans<float>},   {GDT_Float64, makeMeans<double>},
+    {GDT_Int64, makeMeans<int64_t>},   {GDT_Float32, makeMeans<float>},   {GDT_Float64, makeMeans<double>},
     {ZS_GDT_INT8, makeMeans<int8_t>}, // before GDAL 3.7 it is Int16, which is found before
 };
 
