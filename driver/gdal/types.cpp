@@ -120,18 +120,19 @@ template <class F> static void inPieces(size_t n, F &&f)
         f(done, std::min(PIECE, n - done));
 }
 
-/* Numbers of the two types that old GDALs lack, as doubles. */
+/* Numbers of the two types that old GDALs lack, as floats, which hold them. */
 static void convertWidened(const ZSConversion &c, const void *src, char *dst, ptrdiff_t dst_stride, size_t n)
 {
-    double wide[PIECE];
+    float wide[PIECE];
     inPieces(n,
              [&](size_t done, size_t part)
              {
                  for (size_t i = 0; i < part; i++)
-                     wide[i] = c.type == ZS_INT8 ? static_cast<const signed char *>(src)[done + i]
-                                                 : zs_half_to_double(static_cast<const uint16_t *>(src)[done + i]);
-                 copyWords(wide, GDT_Float64, sizeof(double), dst + dst_stride * static_cast<ptrdiff_t>(done),
-                           c.buffer, dst_stride, part);
+                     wide[i] = static_cast<float>(
+                         c.type == ZS_INT8 ? static_cast<const signed char *>(src)[done + i]
+                                           : zs_half_to_double(static_cast<const uint16_t *>(src)[done + i]));
+                 copyWords(wide, GDT_Float32, sizeof(float), dst + dst_stride * static_cast<ptrdiff_t>(done), c.buffer,
+                           dst_stride, part);
              });
 }
 

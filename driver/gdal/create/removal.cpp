@@ -249,11 +249,9 @@ static bool deleteStore(const std::string &store)
 /* ---- Deleting ---- */
 
 /* Whether a name stands for a store, and not for an array or a group in one. Else CPLError is emitted. */
-static bool isStore(const char *name, ZSConnection &connection)
+static bool isStore(const char *name, const ZSConnection &connection)
 {
     const std::string shown = zsShown(name);
-    if (!zsParseName(name, connection))
-        return false;
     if (!connection.array.empty())
         return zsRefuse(CPLE_NotSupported, "%s: an array of a store cannot be deleted, renamed or copied alone",
                         shown.c_str());
@@ -299,13 +297,13 @@ static bool isDeletable(const char *name, const ZSConnection &connection)
 
 CPLErr zsDelete(const char *name)
 {
-    ZSConnection connection, ignored;
+    ZSConnection connection;
     if (!zsParseName(name, connection) || !isDeletable(name, connection))
         return CE_Failure;
     const std::string &store = connection.store;
     // The remains of a killed writer do not open as a store.
     const bool isLeft = !zsExists(store + "/zarr.json") && isLeftover(store);
-    if (!isLeft && !isStore(name, ignored))
+    if (!isLeft && !isStore(name, connection))
         return CE_Failure;
     struct stat st;
     if (lstat(store.c_str(), &st) != 0 || !S_ISLNK(st.st_mode))
@@ -324,7 +322,7 @@ CPLErr zsDelete(const char *name)
  * between two objects, GDAL would leave two stores that lack chunks. Else CPLError is emitted. */
 static bool mayMove(const char *oldName, const char *newName, ZSConnection &from, ZSConnection &to)
 {
-    if (!isStore(oldName, from) || !zsParseName(newName, to))
+    if (!zsParseName(oldName, from) || !isStore(oldName, from) || !zsParseName(newName, to))
         return false;
     const bool isThere = zsExists(to.store);
     return (!isThere && !zsIsRemote(to.store)) ||
