@@ -811,25 +811,27 @@ NESTED_EDITS = {  # {name: (edit, members of groups by then)}
     "item": (lambda dataset: dataset.SetMetadataItem("k", "v"), {}),
     "group": (group_attribute, {}),
     "new": (new_array, {"g/full": ["v", "w"]}),
-    "delete": (lambda dataset: dataset.GetRootGroup().OpenGroup("g").OpenGroup("full").DeleteMDArray("v"), {"g/full": []})}
+    "delete": (lambda dataset: dataset.GetRootGroup().OpenGroup("g").OpenGroup("full").DeleteMDArray("v"), {"g/full": []}),
+    "rename": (lambda dataset: dataset.GetRootGroup().OpenGroup("g").Rename("h"), {})}
 
 
 @pytest.mark.parametrize("name", NESTED_EDITS)
 def test_zarr_python_finds_all_members_after_an_edit_of_what_it_consolidated(tmp_path, name):
     """An empty listing is in each group that the root lists: without it zarr-python lists the store for the members of an empty one."""
     edit, changed = NESTED_EDITS[name]
-    if name == "delete" and not hasattr(gdal.Group, "DeleteMDArray"):
-        pytest.skip("this GDAL does not delete")
+    if name in ("delete", "rename") and not hasattr(gdal.Group, "Rename"):
+        pytest.skip("this GDAL neither deletes nor renames")
     run_peer("zarr_python_nested.py", "make", tmp_path)
     path = str(tmp_path / "a.zarr")
     kind = gdal.OF_RASTER if name == "item" else gdal.OF_MULTIDIM_RASTER
     dataset = gdal.OpenEx(name_of(path, "/a") if name == "item" else 'SHARDEDZARR:"%s"' % path, kind | gdal.OF_UPDATE)
     edit(dataset)
     dataset = None
+    moved = lambda names: {re.sub("^g", "h", n) if name == "rename" else n: v for n, v in names.items()}  # noqa: E731
     check_consolidated(path)
     run_peer("zarr_python_nested.py", "read", tmp_path)
-    expected = {"": ["a", "g"], "g": ["empty", "full"], "g/empty": [], "g/full": ["v"], **changed}
-    assert json.loads((tmp_path / "members.json").read_text()) == expected
+    expected = moved({"g": ["empty", "full"], "g/empty": [], "g/full": ["v"], **changed})
+    assert json.loads((tmp_path / "members.json").read_text()) == {"": sorted({"a", *(n for n in expected if "/" not in n)}), **expected}
 
 
 def test_edit_drops_nested_consolidated_metadata_that_became_stale(tmp_path):

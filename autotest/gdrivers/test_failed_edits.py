@@ -186,6 +186,22 @@ def deleted():
     return dataset.GetRootGroup().DeleteMDArray("v")
 
 
+@pytest.mark.parametrize("consolidated", ["YES", "NO"])
+def test_a_node_whose_document_is_damaged_is_not_renamed(tmp_path, consolidated):
+    if not hasattr(gdal.MDArray, "Rename"):
+        pytest.skip("this GDAL renames no arrays")
+    path = tmp_path / "a.zarr"
+    made(path, consolidated)
+    (path / "v" / "zarr.json").write_bytes(b'{"zarr_format": 3, ')
+    before = {name: (path / name).read_bytes() for name in files_of(path)}
+
+    def rename():
+        dataset = gdal.OpenEx(str(path), gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE)
+        return dataset.GetRootGroup().OpenMDArray("v").Rename("w")
+    assert "zarr.json" in error_of(rename)
+    assert {name: (path / name).read_bytes() for name in files_of(path)} == before
+
+
 def seen_by_others():
     """Levels of the array, None where there is none, and the arrays that its group shows."""
     try:

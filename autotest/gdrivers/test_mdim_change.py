@@ -92,6 +92,32 @@ def seen_of(path, name):
     return [(band.GetMaskFlags(), band.ReadAsArray().tolist(), band.GetMaskBand().ReadAsArray().tolist()) for band in bands]
 
 
+@pytest.mark.parametrize("consolidated", ["YES", "NO"])
+@pytest.mark.parametrize("names", [("v",), ("v", "g/u")], ids=len)
+def test_an_array_is_renamed_with_its_mask_once_it_has_no_overviews(tmp_path, names, consolidated):
+    names = [name.split("/")[-1] for name in names]
+    before = pyramid_with_mask(tmp_path / "a.zarr", names, CREATE_CONSOLIDATED_METADATA=consolidated)
+    assert len(before["v"]) == 3 and before["v"][0][0] == gdal.GMF_PER_DATASET
+    dataset, root = updated(tmp_path / "a.zarr")
+    group = root if "v" in root.GetMDArrayNames() else root.OpenGroup("v")
+    v = group.OpenMDArray("v")
+    prefix = v.GetFullName()[:-1].strip("/")
+    assert "gdaladdo -clean" in error_of(v.Rename, "w") and v.GetName() == "v"
+    del v, group, root, dataset
+    assert seen_of(tmp_path / "a.zarr", prefix + "v") == before["v"]
+    gdal.OpenEx('SHARDEDZARR:"%s":/%sv' % (tmp_path / "a.zarr", prefix), gdal.OF_RASTER | gdal.OF_UPDATE).BuildOverviews("NONE", [])
+    dataset, root = updated(tmp_path / "a.zarr")
+    v = root.OpenMDArrayFromFullname("/%sv" % prefix)
+    assert v.Rename("w") == gdal.CE_None
+    del v, root, dataset
+    assert seen_of(tmp_path / "a.zarr", prefix + "w") == before["v"][:1]
+    if len(names) > 1:
+        assert seen_of(tmp_path / "a.zarr", "u") == before["u"]
+    assert_clean(tmp_path / "a.zarr")
+    if consolidated == "YES":
+        check_consolidated(tmp_path / "a.zarr")
+
+
 @pytest.mark.parametrize("name, value", [("SetNoDataValueDouble", 5), ("SetScale", 2.5), ("SetOffset", -3), ("SetUnit", "K")])
 def test_band_property_of_an_array_is_also_set_on_its_overviews(tmp_path, name, value):
     copy(tmp_path / "a.zarr", source(np.ones((2, 80, 80), "int16")), ARRAY_NAME="v", OVERVIEWS="2,4", CHUNK_SHAPE="16")
@@ -227,7 +253,11 @@ def test_a_dimension_is_one_in_groups_below_where_it_has_a_variable(tmp_path, is
     v, w, time = root.OpenMDArray("v"), root.OpenMDArrayFromFullname("/g/v"), root.OpenMDArray("time")
     assert [d.GetFullName() for d in w.GetDimensions()] == ["/time", "/g/x"]
     assert v.Resize([4, 5]) == gdal.CE_None and (v.GetShape(), w.GetShape(), time.GetShape()) == ((4, 5), (4, 3), (4,))
-    parent = v = w = time = x = root = dataset = None
+    for d, name in zip(v.GetDimensions(), ("t", "column")):
+        assert d.Rename(name) == gdal.CE_None
+    assert [d.GetFullName() for d in w.GetDimensions()] == ["/g/t", "/g/x"]
+    parent = v = w = time = d = x = root = dataset = None
+    assert names_in(tmp_path / "a.zarr", "v", "g/v", "time") == [["t", "column"], ["t", "x"], ["t"]]
     check_consolidated(tmp_path / "a.zarr")
 
 
@@ -308,13 +338,16 @@ def test_properties_of_bands_stay_with_their_slices_when_an_array_grows(tmp_path
     check_consolidated(path)
 
 
-def test_a_dimension_whose_first_array_was_deleted_follows_the_others(tmp_path):
+def test_a_dimension_whose_first_array_was_deleted_is_renamed_in_the_others(tmp_path):
     dataset, root = made(tmp_path / "a.zarr")
     t, = dimensions(root, t=7)
     for name in "ab":
         write(root.CreateMDArray(name, [t], extended("int16")), np.ones(7, "int16"))
-    assert root.DeleteMDArray("a") == gdal.CE_None and root.OpenMDArray("b").Resize([9]) == gdal.CE_None and t.GetSize() == 9
-    assert [d.GetSize() for d in root.GetDimensions()] == [9]
+    assert root.DeleteMDArray("a") == gdal.CE_None and t.Rename("q") == gdal.CE_None
+    assert [d.GetName() for d in root.GetDimensions()] == ["q"] == [d.GetName() for d in root.OpenMDArray("b").GetDimensions()]
+    del root
+    dataset = None
+    assert document(tmp_path / "a.zarr", "b")["dimension_names"] == ["q"]
 
 
 @pytest.mark.parametrize("new", [[2, 3, 4, 5], [3, 2, 4, 5], [2**21, 2, 4, 5]], ids=str)
@@ -387,6 +420,181 @@ def test_arrays_of_a_new_store_are_deleted_before_the_first_flush(tmp_path):
     expected = np.zeros(40, "uint8")
     assert not (tmp_path / "a.zarr" / "v" / "c").exists()
     assert_content(tmp_path / "a.zarr", {"v": expected, "g/v": np.concatenate([np.full(1, 3, "uint8"), expected[1:]])})
+
+
+def test_attributes_are_renamed(tmp_path):
+    content = series(tmp_path / "a.zarr")
+    dataset, root = updated(tmp_path / "a.zarr")
+    array = root.OpenMDArray("a")
+    for thing in (root, array):
+        for name, value in (("old", "text"), ("other", "more")):
+            thing.CreateAttribute(name, [], gdal.ExtendedDataType.CreateString()).Write(value)
+        attribute = thing.GetAttribute("old")
+        assert attribute.Rename("new") == gdal.CE_None and attribute.GetName() == "new" and attribute.GetFullName().endswith("/new")
+        assert "already" in error_of(attribute.Rename, "other") and attribute.GetName() == "new"
+        attribute.Write("text of it")
+    del array, attribute, thing, root
+    dataset = None
+    root = root_of(tmp_path / "a.zarr")
+    for thing in (root, root.OpenMDArray("a")):
+        found = {a.GetName(): a.Read() for a in thing.GetAttributes()}
+        assert found["new"] == "text of it" and found["other"] == "more" and "old" not in found
+    assert "update mode" in error_of(root.GetAttribute("new").Rename, "old")
+    assert_content(tmp_path / "a.zarr", content)
+
+
+# ---------------------------------------------------------------------------------------------------------------- renaming
+
+@pytest.mark.parametrize("is_there", [False, True])
+@pytest.mark.parametrize("base", ["", "/vsimem/test_mdim_change"])
+def test_array_is_renamed_with_its_pending_writes(tmp_path, base, is_there):
+    path = (base or str(tmp_path)) + "/a.zarr"
+    dataset, root = made(path, "CHUNK_SHAPE=8", "SHARD_SHAPE=16")
+    x, = dimensions(root, x=40)
+    array = root.CreateMDArray("old", [x], extended("int16"))
+    coordinate = root.CreateMDArray("x", [x], extended("int16"))
+    write(coordinate, np.arange(40, dtype="int16"))
+    write(array, np.full(20, 3, "int16"))
+    if is_there:
+        del array, coordinate, x, root
+        dataset = None
+        dataset, root = updated(path)
+        array = root.OpenMDArray("old")
+    write(array, np.full(5, 4, "int16"), start=[30])
+    assert array.Rename("new") == gdal.CE_None and array.GetName() == "new" and array.GetFullName() == "/new"
+    assert sorted(root.GetMDArrayNames()) == ["new", "x"] and root.OpenMDArray("new").GetDimensions()[0].GetIndexingVariable() is not None
+    write(array, np.full(1, 5, "int16"), start=[39])
+    for bad in ("", "a/b", "..", "x", ".zarray"):
+        assert error_of(array.Rename, bad) and array.GetName() == "new", bad
+    expected = np.concatenate([np.full(20, 3), np.zeros(10), np.full(5, 4), np.zeros(4), [5]]).astype("int16")
+    np.testing.assert_array_equal(values_of(array, (40,), "int16"), expected)
+    again = root.CreateMDArray("old", array.GetDimensions(), extended("uint8"), ["CHUNK_SHAPE=8"])
+    write(again, np.full(1, 9, "uint8"))
+    del array, again, root
+    if not is_there:
+        del coordinate, x
+    dataset = None
+    content = {"new": expected, "x": np.arange(40, dtype="int16"), "old": np.array([9] + [0] * 39, "uint8")}
+    if base:
+        root = root_of(path)
+        for name, values in content.items():
+            np.testing.assert_array_equal(values_of(root.OpenMDArray(name), values.shape, values.dtype), values, name)
+        gdal.RmdirRecursive(base)
+    else:
+        assert_content(tmp_path / "a.zarr", content)
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_group_is_renamed_with_what_is_in_it(tmp_path, is_there):
+    dataset, root = made(tmp_path / "a.zarr", "CHUNK_SHAPE=8", "SHARD_SHAPE=16")
+    assert root.CreateGroup("other") is not None  # consolidated metadata go with their last entry
+    group = root.CreateGroup("g")
+    inner, (x,) = group.CreateGroup("h"), dimensions(group, x=20)
+    array = inner.CreateMDArray("v", [x], extended("uint8"))
+    write(array, np.full(12, 3, "uint8"))
+    write(group.CreateMDArray("x", [x], extended("uint8")), np.arange(20, dtype="uint8"))
+    if is_there:
+        del array, inner, x, group, root
+        dataset = None
+        dataset, root = updated(tmp_path / "a.zarr")
+        group = root.OpenGroup("g")
+        inner = group.OpenGroup("h")
+        array = inner.OpenMDArray("v")
+    assert group.Rename("new") == gdal.CE_None and group.GetFullName() == "/new"
+    assert inner.GetFullName() == "/new/h" and array.GetFullName() == "/new/h/v" and sorted(root.GetGroupNames()) == ["new", "other"]
+    assert array.GetDimensions()[0].GetFullName() == "/new/x" and array.GetDimensions()[0].GetIndexingVariable().GetFullName() == "/new/x"
+    write(array, np.full(1, 4, "uint8"), start=[19])
+    inner.CreateAttribute("k", [], gdal.ExtendedDataType.Create(gdal.GDT_Int32)).Write(7)
+    assert inner.Rename("k") == gdal.CE_None and array.GetFullName() == "/new/k/v"
+    assert root.CreateGroup("g") is not None and "already" in error_of(group.Rename, "g")
+    if not is_there:
+        del x
+    del array, inner, group, root
+    dataset = None
+    assert_content(tmp_path / "a.zarr", {"new/k/v": np.array([3] * 12 + [0] * 7 + [4], "uint8"), "new/x": np.arange(20, dtype="uint8")})
+    root = root_of(tmp_path / "a.zarr")
+    assert sorted(root.GetGroupNames()) == ["g", "new", "other"] and root.OpenGroupFromFullname("/new/k").GetAttribute("k").Read() == 7
+    assert not (tmp_path / "a.zarr" / "g" / "h").exists()
+
+
+def test_rename_to_a_taken_name_is_refused_and_changes_nothing(tmp_path):
+    content = series(tmp_path / "a.zarr")
+    (tmp_path / "a.zarr" / "mine").mkdir()
+    (tmp_path / "a.zarr" / "mine" / "notes.txt").write_text("mine")
+    dataset, root = updated(tmp_path / "a.zarr")
+    array = root.OpenMDArray("a")
+    assert "already" in error_of(array.Rename, "mine") and array.GetName() == "a"
+    write(array, np.full((1, 1, 1), 77, "int16"))
+    del array, root
+    dataset = None
+    content["a"][0, 0, 0] = 77
+    assert_content(tmp_path / "a.zarr", content)
+    assert (tmp_path / "a.zarr" / "mine" / "notes.txt").read_text() == "mine"
+    assert "update mode" in error_of(root_of(tmp_path / "a.zarr").OpenMDArray("a").Rename, "c")
+
+
+# ---------------------------------------------------------------------------------------------------- names of dimensions
+
+def names_in(path, *arrays):
+    return [document(path, name)["dimension_names"] for name in arrays]
+
+
+def test_a_dimension_is_renamed_in_all_arrays_that_have_it(tmp_path):
+    content = series(tmp_path / "a.zarr")
+    dataset, root = updated(tmp_path / "a.zarr")
+    a, z = root.OpenMDArray("a"), root.OpenMDArray("z")
+    x = a.GetDimensions()[2]
+    assert x.Rename("column") == gdal.CE_None
+    assert (x.GetName(), x.GetFullName(), x.GetIndexingVariable()) == ("column", "/column", None)
+    assert [d.GetName() for d in z.GetDimensions()] == ["y", "column"] == [d.GetName() for d in root.OpenMDArray("b").GetDimensions()][1:]
+    assert sorted(d.GetName() for d in root.GetDimensions()) == ["column", "time", "y"]
+    np.testing.assert_array_equal(values_of(a, (5, 20, 24), "int16"), content["a"])
+    assert names_in(tmp_path / "a.zarr", "z") == [["y", "x"]]  # until the flush
+    assert root.OpenMDArray("x").Rename("column") == gdal.CE_None  # its variable is renamed by itself
+    assert names_in(tmp_path / "a.zarr", "a", "b", "column", "z") == [["time", "y", "column"]] * 2 + [["column"], ["y", "column"]]
+    found = a.GetDimensions()[2].GetIndexingVariable()
+    assert found is None or found.GetName() == "column"
+    del a, z, x, root, found
+    dataset = None
+    content["column"] = content.pop("x")
+    assert_content(tmp_path / "a.zarr", content)
+    root = root_of(tmp_path / "a.zarr")
+    assert root.OpenMDArray("b").GetDimensions()[2].GetIndexingVariable().GetName() == "column"
+
+
+def test_attributes_that_name_a_dimension_follow_its_rename(tmp_path):
+    gdal.GetDriverByName("ShardedZarr").CreateCopy(str(tmp_path / "a.zarr"), gdal.Open(str(placed(tmp_path))),
+                                                   options=["ARRAY_NAME=v", "OVERVIEWS=NONE", "GEOREFERENCING=SPATIAL_PROJ"])
+    before = gdal.Info(str(tmp_path / "a.zarr"), format="json")
+    dataset, root = updated(tmp_path / "a.zarr")
+    for d, name in zip(root.OpenMDArray("v").GetDimensions(), ("row", "column")):
+        assert d.Rename(name) == gdal.CE_None
+    del d, root
+    dataset = None
+    assert names_in(tmp_path / "a.zarr", "v") == [["row", "column"]]
+    after = gdal.Info(str(tmp_path / "a.zarr"), format="json")
+    assert after["geoTransform"] == before["geoTransform"] and after["coordinateSystem"] == before["coordinateSystem"]
+
+
+def placed(folder):
+    raster = gdal.GetDriverByName("GTiff").Create(str(folder / "a.tif"), 40, 30)
+    raster.SetGeoTransform([500000, 10, 0, 4600000, 0, -10])
+    raster.SetProjection("EPSG:32632")
+    return folder / "a.tif"
+
+
+def test_dimensions_that_cannot_be_renamed_stay(tmp_path):
+    series(tmp_path / "a.zarr")
+    before = {name: (tmp_path / "a.zarr" / name).read_bytes() for name in files_of(tmp_path / "a.zarr")}
+    assert "update mode" in error_of(root_of(tmp_path / "a.zarr").OpenMDArray("a").GetDimensions()[0].Rename, "t")
+    dataset, root = updated(tmp_path / "a.zarr")
+    time = root.OpenMDArray("a").GetDimensions()[0]
+    for name in ("x", "y", "", "..", "a/b"):
+        assert error_of(time.Rename, name)
+    assert time.GetName() == "time"
+    del time, root
+    dataset = None
+    assert {name: (tmp_path / "a.zarr" / name).read_bytes() for name in files_of(tmp_path / "a.zarr")} == before
 
 
 def test_an_array_of_a_store_that_is_changed_is_one_object(tmp_path):

@@ -476,6 +476,17 @@ def test_an_archived_shard_is_an_error_and_not_absent(s3, kind):
     assert s3.objects == {}
 
 
+@pytest.mark.skipif(not hasattr(gdal.MDArray, "Rename"), reason="GDAL has no Rename() before 3.8")
+def test_a_rename_is_refused_before_anything_is_written(s3):
+    made(noise(1, 100, 100))
+    dataset = gdal.OpenEx('SHARDEDZARR:"%s"' % PATH, gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE)
+    array = dataset.GetRootGroup().OpenMDArray("v")
+    s3.log.clear()
+    assert "could be renamed" in error_of(array.Rename, "w")
+    array = dataset = None
+    assert not [key for method, key in s3.log if method != "GET" and method != "HEAD"]
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the close says it again
 def test_an_array_that_is_added_to_a_store_that_was_deleted_meanwhile_is_an_error(s3):
     made(noise(1, 100, 100))

@@ -132,7 +132,20 @@ def test_an_item_of_70_megabytes_is_refused_and_the_store_stays_readable(tmp_pat
     assert document(tmp_path / "a.zarr") == before
 
 
-@pytest.mark.skipif(GDAL < 3080000, reason="GDAL has no Delete...() before 3.8")
+@pytest.mark.skipif(GDAL < 3080000, reason="GDAL has no Rename() and Delete...() before 3.8")
+def test_an_attribute_follows_its_renamed_array(tmp_path):
+    dataset, root = updated(store(tmp_path / "a.zarr"))
+    array = root.OpenMDArray("a")
+    attribute = set_attribute(array, "k")
+    array.Rename("n")
+    root.CreateMDArray("a", array.GetDimensions(), extended("uint8"))
+    attribute.Write("later")
+    del array, attribute, root
+    dataset = None
+    assert document(tmp_path / "a.zarr", "n")["attributes"]["k"] == "later" and "k" not in document(tmp_path / "a.zarr", "a")["attributes"]
+
+
+@pytest.mark.skipif(GDAL < 3080000, reason="GDAL has no Rename() and Delete...() before 3.8")
 def test_what_was_deleted_does_not_change_what_takes_its_place(tmp_path):
     dataset, root = updated(store(tmp_path / "a.zarr"))
     array, group, dims = root.OpenMDArray("a"), root.OpenGroup("g"), root.OpenMDArray("a").GetDimensions()

@@ -72,6 +72,11 @@ enum zs_status zs_dimensions_find(struct zs_hierarchy *hierarchy, const struct z
 enum zs_status zs_dimension_describe(struct zs_hierarchy *hierarchy, const struct zs_node *variable, const char *type,
                                      struct zs_error *err);
 
+/* Makes the attributes of an array that list its dimensions (_ARRAY_DIMENSIONS, spatial:dimensions) call one by another
+ * name. */
+enum zs_status zs_dimension_rename_attributes(struct zs_hierarchy *hierarchy, const struct zs_node *node,
+                                              const char *from, const char *to, struct zs_error *err);
+
 /* ---- The CRS of a new array, and of one without other georeferencing than coordinate variables ---- */
 
 /* The CRS that the array itself declares, or the grid mapping that it names; NULL: there is none. Released with

@@ -212,6 +212,8 @@ void zs_spatial_find_transform(struct zs_search *search);
 void zs_spatial_find_bbox(struct zs_search *search);
 /* Whether a member of this name is of the convention. */
 bool zs_spatial_is_member(const char *name);
+/* The member that lists the dimensions of an array. */
+extern const char zs_spatial_dimensions[];
 /* {rows, columns} of the level that members speak of; false where it is undeclared. */
 bool zs_spatial_size(const zs_json *members, double size[2]);
 /* Whether members declare a transform or bounding box. */

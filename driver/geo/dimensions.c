@@ -100,6 +100,37 @@ enum zs_status zs_dimension_describe(struct zs_hierarchy *hierarchy, const struc
     return zs_json_add_string(attributes, "axis", axes[i][1]) != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
+/* ---- Names ---- */
+
+/* The list with one name replaced; NULL without memory. */
+static zs_json *renamed_list(const zs_json *list, const char *from, const char *to)
+{
+    zs_json *out = zs_json_new_array();
+    for (const zs_json *item = zs_json_first(list); item != NULL && out != NULL; item = zs_json_next(item)) {
+        const zs_json *added = zs_json_equals(item, from) ? zs_json_add_string(out, NULL, to)
+                                                          : zs_json_add(out, NULL, zs_json_copy(item));
+        if (added == NULL) {
+            zs_json_free(out);
+            out = NULL;
+        }
+    }
+    return out;
+}
+
+enum zs_status zs_dimension_rename_attributes(struct zs_hierarchy *hierarchy, const struct zs_node *node,
+                                              const char *from, const char *to, struct zs_error *err)
+{
+    static const char *const lists[] = {ZS_ARRAY_DIMENSIONS, zs_spatial_dimensions};
+    zs_json *attributes;
+    ZS_TRY(zs_hierarchy_edit(hierarchy, node, &attributes, err));
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        const zs_json *list = zs_json_get(attributes, lists[i]);
+        if (zs_json_is_array(list) && zs_json_set(attributes, lists[i], renamed_list(list, from, to)) == NULL)
+            return zs_fail_memory(err);
+    }
+    return ZS_OK;
+}
+
 /* ---- The CRS of an array, as far as it is not that of a raster ---- */
 
 static bool has_crs(const struct zs_node *mapping, OGRSpatialReferenceH srs)

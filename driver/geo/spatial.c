@@ -8,7 +8,8 @@
 
 #define PREFIX "spatial:"
 #define SHAPE "spatial:shape"
-#define DIMENSIONS "spatial:dimensions"
+
+const char zs_spatial_dimensions[] = "spatial:dimensions";
 
 bool zs_spatial_is_member(const char *name)
 {
@@ -51,7 +52,7 @@ bool zs_spatial_find_axes(const struct zs_node *node, const struct zs_scope *sco
 {
     for (int p = 0; p < scope->sources; p++) {
         const char *y_name, *x_name;
-        if (!read_dimensions(zs_json_get(scope->source[p].members, DIMENSIONS), &y_name, &x_name))
+        if (!read_dimensions(zs_json_get(scope->source[p].members, zs_spatial_dimensions), &y_name, &x_name))
             continue;
         const int y = named_dimension(node, y_name), x = named_dimension(node, x_name);
         if (x < 0 || y < 0 || x == y)
@@ -75,7 +76,7 @@ static bool is_understood(const struct zs_search *search, int source)
         strcmp(text, "affine") != 0)
         return false;
     return x == NULL || y == NULL ||
-           !read_dimensions(zs_scope_inherited(&search->scope, source, DIMENSIONS), &first, &second) ||
+           !read_dimensions(zs_scope_inherited(&search->scope, source, zs_spatial_dimensions), &first, &second) ||
            (zs_dimension_is_of(y, first) && zs_dimension_is_of(x, second));
 }
 
@@ -146,8 +147,8 @@ void zs_spatial_find_bbox(struct zs_search *search)
 static const struct zs_convention convention = {"689b58e2-cf7b-45e0-9fff-9cfc0883d6b4", PREFIX};
 
 /* Members that this driver writes: a multiscales entry has the first four of them. */
-static const char *const known[] = {SHAPE,          "spatial:transform", "spatial:registration",
-                                    "spatial:bbox", DIMENSIONS,          "spatial:transform_type"};
+static const char *const known[] = {SHAPE,          "spatial:transform",   "spatial:registration",
+                                    "spatial:bbox", zs_spatial_dimensions, "spatial:transform_type"};
 enum { OF_LEVEL = 4, OF_ARRAY = 6 };
 
 static void remove_known(zs_json *object, size_t count)
@@ -201,7 +202,7 @@ static bool add_bbox(zs_json *object, const struct zs_georef_out *geo, const dou
 
 static bool add_dimensions(zs_json *object, const struct zs_georef_out *geo)
 {
-    zs_json *a = zs_json_add_array(object, DIMENSIONS);
+    zs_json *a = zs_json_add_array(object, zs_spatial_dimensions);
     zs_json_add_string(a, NULL, geo->dim_y);
     return zs_json_add_string(a, NULL, geo->dim_x) != NULL;
 }

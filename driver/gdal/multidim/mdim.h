@@ -44,8 +44,8 @@ enum zs_status zsMdimWrite(const ZSMdimStore &store, const struct zs_node *node,
 
 /* ---- What the objects of one store share ---- */
 
-/* The handle of a node, shared by its live objects. They find the node through it, so a new shape or a deletion changes
- * the handle alone. */
+/* The handle of a node, shared by its live objects. They find the node through it, so a rename, a new shape or a
+ * deletion changes the handle alone. */
 struct ZSMdimNode
 {
     std::string path;
@@ -66,12 +66,13 @@ struct ZSMdimNode
     std::weak_ptr<GDALMDArray> array; /* of a store that is changed: its one live object */
 };
 
-/* What an array, a group and an attribute of GDAL's user have. */
+/* A live object of GDAL's user: an array, a group, a dimension or an attribute. The store knows those that it may
+ * change (Follow()), and keeps none of them. */
 class ZSMdimObject
 {
   protected:
-    const std::shared_ptr<ZSMdimStore> m_store;
-    const std::shared_ptr<ZSMdimNode> m_handle;
+    const std::shared_ptr<ZSMdimStore> m_store; /* null: of a dimension that was made */
+    const std::shared_ptr<ZSMdimNode> m_handle; /* null: of a dimension */
 
     ZSMdimObject(const std::shared_ptr<ZSMdimStore> &store, const std::shared_ptr<ZSMdimNode> &handle)
         : m_store(store), m_handle(handle)
@@ -79,9 +80,12 @@ class ZSMdimObject
     }
     /* The node as it is by now; null (CPLError emitted) where it was deleted. */
     const struct zs_node *Node() const;
-};
 
-class ZSMdimDimension;
+  public:
+    virtual ~ZSMdimObject() = default;
+    /* Takes over what GDAL keeps in the object itself, its names and sizes, from the node, if that is still there. */
+    virtual void Refresh() = 0;
+};
 
 /* The state that all objects of one opened store share. Each but a made dimension holds it, so it outlives
  * the dataset. */
@@ -94,7 +98,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
 
     std::mutex m_lock; /* of the next two, and of arrays that are being opened */
     std::map<std::string, std::shared_ptr<ZSMdimNode>> m_nodes; /* by path; destroyed before m_store */
-    std::vector<std::weak_ptr<ZSMdimDimension>> m_live; /* dimensions, which follow their arrays */
+    std::vector<std::weak_ptr<ZSMdimObject>> m_live;
 
     std::unique_ptr<ZSNewStore> m_target; /* of a new store, until it is published */
     bool m_isAbandoned = false;           /* see Abandon() */
@@ -121,7 +125,8 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     ZSMdimStore(const std::shared_ptr<ZSStore> &opened, const ZSOpenOptions &options, const struct zs_node *shown,
                 GDALAccess access, std::unique_ptr<ZSNewStore> target = nullptr);
     ~ZSMdimStore();
-    CPL_DISALLOW_COPY_ASSIGN(ZSMdimStore)
+    ZSMdimStore(const ZSMdimStore &) = delete;
+    ZSMdimStore &operator=(const ZSMdimStore &) = delete;
 
     /* Bytes of the largest decoded chunk of text. */
     size_t MaxTextChunk() const
@@ -162,8 +167,8 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
 
     /* False where it is only read, or was abandoned. */
     bool CheckUpdatable() const;
-    /* Has a dimension refreshed after changes of nodes. */
-    void Follow(const std::shared_ptr<ZSMdimDimension> &dimension);
+    /* Has an object refreshed after changes of nodes. */
+    void Follow(const std::shared_ptr<ZSMdimObject> &object);
     void Refresh();
     /* Calls f(hierarchy, err), which changes documents. Where it fails after a change nothing more is written. */
     template <class F> bool Edit(F &&f)
@@ -183,6 +188,8 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
                     std::vector<std::string> &levels) const;
     /* Removes a node and all below it, with its overviews; at once where the store is in its place. */
     bool Remove(const struct zs_node *node);
+    /* Renames a node at once. */
+    bool Rename(const ZSMdimNode &handle, const std::string &name);
     /* The array that becomes the one of that path in a copy; null where the source has none, or none that opens. */
     std::shared_ptr<GDALMDArray> SourceArray(const std::string &path) const;
     /* The same below a virtual dataset, where that is the source. */
@@ -202,13 +209,11 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
 };
 
 /* A dimension: that an array of the store has, or that GDAL's user made in a group, for arrays of that group. */
-class ZSMdimDimension final : public GDALDimension
+class ZSMdimDimension final : public GDALDimension, public ZSMdimObject
 {
     using Use = std::pair<std::shared_ptr<ZSMdimNode>, int>; /* an array that has it, as which of its dimensions */
 
-    const std::weak_ptr<ZSMdimStore> m_owner;
-    /* Null of a made one: programs keep lists of them, and close the store. */
-    const std::shared_ptr<ZSMdimStore> m_kept;
+    const std::weak_ptr<ZSMdimStore> m_owner;  /* of a made one: programs keep lists of them, and close the store */
     const std::shared_ptr<ZSMdimNode> m_group; /* in which it was made; null: it was found in an array */
     std::vector<Use> m_arrays;
 
@@ -223,8 +228,8 @@ class ZSMdimDimension final : public GDALDimension
     ZSMdimDimension(const std::shared_ptr<ZSMdimStore> &store, const std::string &parent, const std::string &name,
                     const std::string &type, const std::string &direction, GUInt64 size,
                     const std::shared_ptr<ZSMdimNode> &group)
-        : GDALDimension(parent, name, type, direction, size), m_owner(store),
-          m_kept(group == nullptr ? store : nullptr), m_group(group)
+        : GDALDimension(parent, name, type, direction, size), ZSMdimObject(group == nullptr ? store : nullptr, nullptr),
+          m_owner(store), m_group(group)
     {
     }
     void AddArray(const std::shared_ptr<ZSMdimNode> &array, int number)
@@ -235,10 +240,12 @@ class ZSMdimDimension final : public GDALDimension
     {
         return m_group == group;
     }
-    /* Takes over what GDAL keeps in the object itself, size and full name, from the array that has it. */
-    void Refresh();
+    void Refresh() override;
     std::shared_ptr<GDALMDArray> GetIndexingVariable() const override;
     bool SetIndexingVariable(std::shared_ptr<GDALMDArray> variable) override;
+#if ZS_GDAL_AT_LEAST(8)
+    bool Rename(const std::string &name) override;
+#endif
 };
 
 /* Path of the group that a node is in; that of the root, "", has none. */
@@ -256,8 +263,10 @@ inline std::string zsPathIn(const std::string &group, const std::string &name)
 
 /* ---- mdim_dimension.cpp; CPLError is emitted on failure ---- */
 
-/* Changes the sizes of an array's dimensions in all arrays that share these, or in none. */
-bool zsMdimResize(ZSMdimStore &store, const ZSMdimNode &handle, const std::vector<GUInt64> &sizes);
+/* Changes the sizes (empty: they stay) of an array's dimensions, and the name of one (-1: of none), in all arrays that
+ * share these, or in none. */
+bool zsMdimChangeDimensions(ZSMdimStore &store, const ZSMdimNode &handle, const std::vector<GUInt64> &sizes,
+                            int renamed, const char *name);
 
 /* ---- mdim_attribute.cpp ---- */
 

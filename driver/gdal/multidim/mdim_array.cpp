@@ -36,7 +36,7 @@ class ZSMdimArray final : public GDALPamMDArray, public ZSMdimObject
     const bool m_isText;
     GDALExtendedDataType m_type;
     std::vector<std::shared_ptr<GDALDimension>> m_dimensions;
-    const std::string m_filename;
+    std::string m_filename;
     CPLStringList m_structure;
     std::shared_ptr<struct zs_array> m_opened; /* null of text; where it is changed it may be of before a change */
     std::string m_unit;
@@ -145,6 +145,7 @@ class ZSMdimArray final : public GDALPamMDArray, public ZSMdimObject
 
     /* ---- Changing ---- */
 
+    void Refresh() override;
     bool CopyFrom(GDALDataset *dataset, const GDALMDArray *from, bool strict, GUInt64 &cost, const GUInt64 totalCost,
                   GDALProgressFunc progress, void *progressData) override;
     std::shared_ptr<GDALAttribute> CreateAttribute(const std::string &name, const std::vector<GUInt64> &dimensions,
@@ -169,10 +170,14 @@ class ZSMdimArray final : public GDALPamMDArray, public ZSMdimObject
 #if ZS_GDAL_AT_LEAST(7)
     bool Resize(const std::vector<GUInt64> &sizes, CSLConstList) override
     {
-        return zsGuard([&] { return zsMdimResize(*m_store, *m_handle, sizes); });
+        return zsGuard([&] { return zsMdimChangeDimensions(*m_store, *m_handle, sizes, -1, nullptr); });
     }
 #endif
 #if ZS_GDAL_AT_LEAST(8)
+    bool Rename(const std::string &name) override
+    {
+        return zsGuard([&] { return m_store->Rename(*m_handle, zsUtf8(name)); });
+    }
     bool DeleteAttribute(const std::string &name, CSLConstList) override
     {
         return zsGuard([&] { return zsMdimDeleteAttribute(*m_store, *m_handle, name); });
@@ -290,10 +295,18 @@ std::shared_ptr<GDALMDArray> ZSMdimStore::Array(const std::string &path, struct 
     if (!array->Begin(node, made, err))
         return nullptr;
     array->SetSelf(array);
+    Follow(array);
     held.lock();
     if (isUpdatable)
         handle->array = array;
     return array;
+}
+
+void ZSMdimArray::Refresh()
+{
+    m_osName = m_store->NodeName(m_handle->path);
+    m_osFullName = ZSMdimStore::FullName(m_store->ParentName(m_handle->path), m_osName);
+    m_filename = m_store->DocumentName(m_handle->path);
 }
 
 /* ---- What is known of it ---- */

@@ -47,6 +47,10 @@ class ZSMdimAttribute final : public GDALAttribute, public ZSMdimObject
     {
         return m_type;
     }
+    void Refresh() override;
+#if ZS_GDAL_AT_LEAST(8)
+    bool Rename(const std::string &name) override;
+#endif
 };
 } // namespace
 
@@ -66,7 +70,15 @@ static std::shared_ptr<GDALAttribute> make(const std::shared_ptr<ZSMdimStore> &s
 {
     auto a = std::make_shared<ZSMdimAttribute>(store, handle, ownerName(*store, node), name, type, shape, isStored);
     a->SetSelf(a);
+    store->Follow(a);
     return a;
+}
+
+void ZSMdimAttribute::Refresh()
+{
+    const struct zs_node *node = m_handle->isThere ? Node() : nullptr;
+    if (node != nullptr)
+        m_osFullName = ownerName(*m_store, node) + "/" + GetName();
 }
 
 /* The current node; null (CPLError emitted) where it, or the attribute, was deleted. */
@@ -82,12 +94,22 @@ const struct zs_node *ZSMdimAttribute::CurrentNode() const
 
 static GDALExtendedDataType typeOf(enum zs_attribute_kind kind)
 {
-    if (kind == ZS_ATTRIBUTE_TEXT || kind == ZS_ATTRIBUTE_JSON)
-        return GDALExtendedDataType::CreateString(0, kind == ZS_ATTRIBUTE_JSON ? GEDTST_JSON : GEDTST_NONE);
-    return GDALExtendedDataType::Create(kind == ZS_ATTRIBUTE_INT32    ? GDT_Int32
-                                        : kind == ZS_ATTRIBUTE_INT64  ? GDT_Int64
-                                        : kind == ZS_ATTRIBUTE_UINT64 ? GDT_UInt64
-                                                                      : GDT_Float64);
+    switch (kind)
+    {
+    case ZS_ATTRIBUTE_TEXT:
+        return GDALExtendedDataType::CreateString();
+    case ZS_ATTRIBUTE_INT32:
+        return GDALExtendedDataType::Create(GDT_Int32);
+    case ZS_ATTRIBUTE_INT64:
+        return GDALExtendedDataType::Create(GDT_Int64);
+    case ZS_ATTRIBUTE_UINT64:
+        return GDALExtendedDataType::Create(GDT_UInt64);
+    case ZS_ATTRIBUTE_DOUBLE:
+        return GDALExtendedDataType::Create(GDT_Float64);
+    case ZS_ATTRIBUTE_JSON:
+        break;
+    }
+    return GDALExtendedDataType::CreateString(0, GEDTST_JSON);
 }
 
 std::vector<std::shared_ptr<GDALAttribute>> zsMdimAttributes(const std::shared_ptr<ZSMdimStore> &store,
@@ -195,6 +217,13 @@ std::shared_ptr<GDALAttribute> zsMdimNewAttribute(const std::shared_ptr<ZSMdimSt
 bool ZSMdimAttribute::AddValue(zs_json *list, const void *from, const GDALExtendedDataType &type) const
 {
     zs_json *added;
+    const GDALDataType own = m_type.GetNumericDataType();
+    const auto number = [&](GDALDataType wide, void *to)
+    {
+        GByte value[sizeof(double)];
+        return GDALExtendedDataType::CopyValue(from, type, value, m_type) &&
+               GDALExtendedDataType::CopyValue(value, m_type, to, GDALExtendedDataType::Create(wide));
+    };
     if (m_type.GetClass() == GEDTC_STRING)
     {
         std::string text;
@@ -206,23 +235,26 @@ bool ZSMdimAttribute::AddValue(zs_json *list, const void *from, const GDALExtend
             return zsRefuse(CPLE_AppDefined, "attribute %s: expected JSON, found %.200s", GetName().c_str(),
                             text.c_str());
     }
+    else if (GDALDataTypeIsFloating(own))
+    {
+        double value;
+        if (!number(GDT_Float64, &value))
+            return false;
+        added = zs_json_add_double(list, nullptr, value);
+    }
+    else if (own == GDT_UInt64)
+    {
+        uint64_t value;
+        if (!number(GDT_UInt64, &value))
+            return false;
+        added = zs_json_add_uint64(list, nullptr, value);
+    }
     else
     {
-        const GDALDataType own = m_type.GetNumericDataType();
-        const GDALDataType wide = GDALDataTypeIsFloating(own) ? GDT_Float64 : own == GDT_UInt64 ? own : GDT_Int64;
-        GByte value[sizeof(double)];
-        union
-        {
-            double real;
-            uint64_t natural;
-            int64_t whole;
-        } number;
-        if (!GDALExtendedDataType::CopyValue(from, type, value, m_type) ||
-            !GDALExtendedDataType::CopyValue(value, m_type, &number, GDALExtendedDataType::Create(wide)))
+        int64_t value;
+        if (!number(GDT_Int64, &value))
             return false;
-        added = wide == GDT_Float64  ? zs_json_add_double(list, nullptr, number.real)
-                : wide == GDT_UInt64 ? zs_json_add_uint64(list, nullptr, number.natural)
-                                     : zs_json_add_int64(list, nullptr, number.whole);
+        added = zs_json_add_int64(list, nullptr, value);
     }
     if (added == nullptr)
         throw std::bad_alloc();
@@ -261,6 +293,30 @@ bool ZSMdimAttribute::IWrite(const GUInt64 *, const size_t *count, const GInt64 
         return ok;
     });
 }
+
+#if ZS_GDAL_AT_LEAST(8)
+bool ZSMdimAttribute::Rename(const std::string &given)
+{
+    return zsGuard([&]() -> bool {
+        const std::string name = zsUtf8(given), before = GetName();
+        const struct zs_node *node = m_store->CheckUpdatable() ? CurrentNode() : nullptr;
+        if (node == nullptr)
+            return false;
+        if (name.empty() || zs_attribute_exists(node, name.c_str()))
+            return zsRefuse(CPLE_AppDefined, "attribute %s: \"%s\": %s", GetFullName().c_str(), name.c_str(),
+                            name.empty() ? "expected a name" : "there is one already");
+        const zs_json *value = zs_json_get(node->attributes, before.c_str());
+        const auto rename = [&](struct zs_hierarchy *hierarchy, struct zs_error *err) {
+            ZS_TRY(zs_attribute_write(hierarchy, node, name.c_str(), value, err));
+            return zs_attribute_remove(hierarchy, node, before.c_str(), err);
+        };
+        if (m_isStored && !m_store->Edit(rename))
+            return false;
+        BaseRename(name);
+        return true;
+    });
+}
+#endif
 
 bool zsMdimDeleteAttribute(ZSMdimStore &store, const ZSMdimNode &handle, const std::string &name)
 {

@@ -1,5 +1,5 @@
 /* Dimensions: those that arrays of the store have, and those that GDAL's users made; which arrays share one, and how it
- * becomes longer. */
+ * becomes longer or gets another name. */
 #include "mdim.h"
 
 #include <algorithm>
@@ -53,11 +53,14 @@ void ZSMdimDimension::Refresh()
     const auto store = m_owner.lock();
     if (store == nullptr)
         return;
-    if (!Find(*store, node, own))
-        return;
-    m_nSize = own.size;
-    if (m_group == nullptr && own.name != nullptr)
-        m_osFullName = ZSMdimStore::FullName(store->GroupName(groupOf(node, own)), m_osName);
+    const bool isFound = Find(*store, node, own), isNamed = isFound && own.name != nullptr;
+    if (isFound)
+        m_nSize = own.size;
+    if (isNamed)
+        m_osName = own.name;
+    if (m_group != nullptr || isNamed)
+        m_osFullName = ZSMdimStore::FullName(
+            store->GroupName(m_group != nullptr ? m_group->path : groupOf(node, own)), m_osName);
 }
 
 /* Coordinates of X or Y, without a variable, from the transform: those of the pixels' centres. Null where the raster is
@@ -115,6 +118,29 @@ bool ZSMdimDimension::SetIndexingVariable(std::shared_ptr<GDALMDArray> variable)
     return false;
 }
 
+#if ZS_GDAL_AT_LEAST(8)
+bool ZSMdimDimension::Rename(const std::string &given)
+{
+    return zsGuard([&]() -> bool {
+        struct zs_error err;
+        const Use *use = Owner();
+        const std::string name = zsUtf8(given);
+        const auto store = m_owner.lock();
+        if (store == nullptr)
+            return zsRefuse(CPLE_AppDefined, "dimension %s: its store is closed", GetName().c_str());
+        if (!store->CheckUpdatable())
+            return false;
+        if (zs_node_check_name(name.c_str(), &err) != ZS_OK)
+            return zsReport(err);
+        if (use != nullptr && !zsMdimChangeDimensions(*store, *use->first, {}, use->second, name.c_str()))
+            return false;
+        m_osName = name; // where no array has it
+        Refresh();
+        return true;
+    });
+}
+#endif
+
 bool ZSMdimStore::Dimensions(const struct zs_node *node, std::vector<std::shared_ptr<GDALDimension>> &dimensions,
                              struct zs_error *err)
 {
@@ -136,17 +162,18 @@ bool ZSMdimStore::Dimensions(const struct zs_node *node, std::vector<std::shared
     return true;
 }
 
-/* ---- Changing sizes ---- */
+/* ---- Changing names and sizes ---- */
 
 namespace
 {
-/* An array: its dimensions as they are, and the sizes that they shall have. */
+/* An array: its dimensions as they are, and sizes and names as they shall be. */
 struct Changed
 {
     const struct zs_node *node;
     std::vector<struct zs_dimension> dims;
     std::vector<uint64_t> shape;
-    bool isLonger = false, hasOverviews = false;
+    std::vector<const char *> names;
+    bool isLonger = false, isRenamed = false, hasOverviews = false;
 };
 } // namespace
 
@@ -172,22 +199,28 @@ static enum zs_status findArrays(struct zs_hierarchy *hierarchy, std::vector<Cha
         if (nodes[i]->type != ZS_NODE_ARRAY ||
             zs_dimensions_find(hierarchy, nodes[i], found, &count, nullptr) != ZS_OK)
             continue;
-        Changed array = {nodes[i], {found, found + count}, {}};
+        Changed array = {nodes[i], {found, found + count}, {}, {}};
         for (const auto &dim : array.dims)
+        {
             array.shape.push_back(dim.size);
+            array.names.push_back(dim.name);
+        }
         all.push_back(array);
     }
     return ZS_OK;
 }
 
-/* Whether an array may change so; else emits CPLError. */
-static bool check(ZSMdimStore &store, const Changed &array)
+/* Whether an array may change so; else emits CPLError. `taken`: names of dimensions, by the group of their array. */
+static bool check(ZSMdimStore &store, const Changed &array, const std::set<std::pair<std::string, std::string>> &taken)
 {
     struct zs_error err;
     const struct zs_array_meta *meta = array.node->array;
     for (size_t d = 0; d < array.dims.size(); d++)
     {
         const struct zs_dimension &before = array.dims[d];
+        if (array.names[d] != before.name && taken.count({zsParentPath(array.node->path), array.names[d]}) > 0)
+            return zsRefuse(CPLE_AppDefined, "dimension %s: there is one called %s already", nameOf(before).c_str(),
+                            array.names[d]);
         if (array.shape[d] < before.size)
             return zsRefuse(CPLE_IllegalArg,
                             "array /%s: dimension %zu has %llu elements, arrays are made longer, not %llu",
@@ -201,10 +234,27 @@ static bool check(ZSMdimStore &store, const Changed &array)
            zs_bands_check_shape(store.hierarchy, array.node, array.shape.data(), &err) == ZS_OK || zsReport(err);
 }
 
-bool zsMdimResize(ZSMdimStore &store, const ZSMdimNode &handle, const std::vector<GUInt64> &sizes)
+/* Gives an array the names and sizes; what stays is not written. */
+static enum zs_status writeDimensions(struct zs_hierarchy *hierarchy, const Changed &array, struct zs_error *err)
+{
+    const struct zs_node *node = array.node;
+    ZS_TRY(zs_array_update_document(hierarchy, node, array.isLonger ? array.shape.data() : nullptr,
+                                    array.isRenamed ? array.names.data() : nullptr, nullptr, &node, err));
+    for (size_t d = 0; d < array.dims.size(); d++)
+    {
+        const char *before = array.dims[d].name;
+        if (before != nullptr && array.names[d] != before)
+            ZS_TRY(zs_dimension_rename_attributes(hierarchy, node, before, array.names[d], err));
+    }
+    return ZS_OK;
+}
+
+bool zsMdimChangeDimensions(ZSMdimStore &store, const ZSMdimNode &handle, const std::vector<GUInt64> &sizes,
+                            int renamed, const char *name)
 {
     struct zs_error err;
     std::vector<Changed> all;
+    std::set<std::pair<std::string, std::string>> taken;
     std::set<std::string> levels;
     if (!store.CheckUpdatable() || store.Node(handle) == nullptr)
         return false;
@@ -212,27 +262,32 @@ bool zsMdimResize(ZSMdimStore &store, const ZSMdimNode &handle, const std::vecto
         return zsReport(err);
     const auto own =
         std::find_if(all.begin(), all.end(), [&](const Changed &a) { return handle.path == a.node->path; });
-    if (own == all.end() || sizes.size() != own->dims.size())
+    if (own == all.end() || (!sizes.empty() && sizes.size() != own->dims.size()))
         return zsRefuse(CPLE_IllegalArg, "array /%s: expected %zu sizes of dimensions that can be read",
                         handle.path.c_str(), own == all.end() ? 0 : own->dims.size());
     for (Changed &other : all)
     {
         for (size_t d = 0; d < other.dims.size(); d++)
         {
-            for (size_t i = 0; i < sizes.size(); i++)
+            taken.emplace(zsParentPath(other.node->path), nameOf(other.dims[d]));
+            for (size_t i = 0; i < own->dims.size(); i++)
             {
                 const auto &dim = own->dims[i];
                 if ((&other != &*own || i != d) && !areOne(own->node, dim, other.node, other.dims[d]))
                     continue;
-                other.shape[d] = sizes[i];
-                other.isLonger = other.isLonger || sizes[i] != dim.size;
+                if (!sizes.empty())
+                    other.shape[d] = sizes[i];
+                if (static_cast<int>(i) == renamed)
+                    other.names[d] = name;
+                other.isLonger = other.isLonger || other.shape[d] != dim.size;
+                other.isRenamed = other.isRenamed || static_cast<int>(i) == renamed;
             }
         }
     }
-    if (!std::equal(sizes.begin(), sizes.end(), own->shape.begin()))
+    if (!sizes.empty() && own->shape != std::vector<uint64_t>(sizes.begin(), sizes.end()))
         return zsRefuse(CPLE_IllegalArg, "array /%s: has a dimension twice: expected one size of it",
                         handle.path.c_str());
-    if (!check(store, *own)) // before overviews are looked for, which takes requests
+    if (!check(store, *own, taken)) // before overviews are looked for, which takes requests
         return false;
     // Overviews keep the size that they have, and are not found until they are made again.
     for (Changed &array : all)
@@ -244,12 +299,13 @@ bool zsMdimResize(ZSMdimStore &store, const ZSMdimNode &handle, const std::vecto
         array.hasOverviews = !found.empty();
         levels.insert(found.begin(), found.end());
     }
-    const auto stays = [&](const Changed &array)
-    { return !array.isLonger || levels.count(array.node->path) > 0; };
+    const auto stays = [&](const Changed &array) {
+        return (!array.isLonger && !array.isRenamed) || levels.count(array.node->path) > 0;
+    };
     all.erase(std::remove_if(all.begin(), all.end(), stays), all.end());
     for (const Changed &array : all)
     {
-        if (!check(store, array))
+        if (!check(store, array, taken))
             return false;
     }
     for (const Changed &array : all)
@@ -264,10 +320,8 @@ bool zsMdimResize(ZSMdimStore &store, const ZSMdimNode &handle, const std::vecto
                      array.node->path);
     }
     const auto write = [&](struct zs_hierarchy *hierarchy, struct zs_error *error) {
-        const struct zs_node *node;
         for (const Changed &array : all)
-            ZS_TRY(zs_array_update_document(hierarchy, array.node, array.shape.data(), nullptr, nullptr, &node,
-                                            error));
+            ZS_TRY(writeDimensions(hierarchy, array, error));
         return ZS_OK;
     };
     if (!store.Edit(write))

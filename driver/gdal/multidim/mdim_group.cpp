@@ -35,6 +35,11 @@ class ZSMdimGroup final : public GDALGroup, public ZSMdimObject
         : GDALGroup(parent, name), ZSMdimObject(store, handle)
     {
     }
+    void Refresh() override
+    {
+        m_osName = m_store->NodeName(m_handle->path);
+        m_osFullName = m_store->GroupName(m_handle->path);
+    }
     std::vector<std::string> GetMDArrayNames(CSLConstList options) const override;
     std::shared_ptr<GDALMDArray> OpenMDArray(const std::string &name, CSLConstList options) const override;
     std::vector<std::string> GetGroupNames(CSLConstList) const override
@@ -70,6 +75,10 @@ class ZSMdimGroup final : public GDALGroup, public ZSMdimObject
             [&] { return CheckGroup() ? zsMdimNewAttribute(m_store, m_handle, name, dimensions, type) : nullptr; });
     }
 #if ZS_GDAL_AT_LEAST(8)
+    bool Rename(const std::string &given) override
+    {
+        return zsGuard([&] { return CheckGroup() && m_store->Rename(*m_handle, zsUtf8(given)); });
+    }
     bool DeleteGroup(const std::string &name, CSLConstList) override
     {
         return zsGuard([&] { return Delete(name, ZS_NODE_GROUP, "group"); });
@@ -293,6 +302,7 @@ std::shared_ptr<GDALGroup> ZSMdimStore::Group(const std::string &path)
 {
     auto group =
         std::make_shared<ZSMdimGroup>(shared_from_this(), ParentName(path), NodeName(path), Handle(path));
+    Follow(group);
 #if ZS_GDAL_AT_LEAST(8)
     group->SetSelf(group);
 #endif

@@ -1,5 +1,6 @@
-/* A store of the multidimensional face: what its objects share, how it is made, how its nodes are removed, and how
- * pending changes are published. A new store is written beside its path, and published there at the first flush. */
+/* A store of the multidimensional face: what its objects share, how it is made, how its nodes are removed and renamed,
+ * and how pending changes are published. A new store is written beside its path, and published there at the first
+ * flush. */
 #include "mdim.h"
 
 #include <algorithm>
@@ -101,38 +102,38 @@ std::shared_ptr<struct zs_array> ZSMdimStore::Open(ZSMdimNode &handle, struct zs
     return opened;
 }
 
+/* ---- Live objects ---- */
+
 const struct zs_node *ZSMdimObject::Node() const
 {
     return m_store->Node(*m_handle);
 }
 
-/* ---- Live dimensions ---- */
-
-void ZSMdimStore::Follow(const std::shared_ptr<ZSMdimDimension> &dimension)
+void ZSMdimStore::Follow(const std::shared_ptr<ZSMdimObject> &object)
 {
-    const auto isGone = [](const std::weak_ptr<ZSMdimDimension> &other) { return other.expired(); };
+    const auto isGone = [](const std::weak_ptr<ZSMdimObject> &other) { return other.expired(); };
     const std::lock_guard<std::mutex> held(m_lock);
     if (!isUpdatable)
         return;
     if (m_live.size() == m_live.capacity())
         m_live.erase(std::remove_if(m_live.begin(), m_live.end(), isGone), m_live.end());
-    m_live.push_back(dimension);
+    m_live.push_back(object);
 }
 
 void ZSMdimStore::Refresh()
 {
     std::unique_lock<std::mutex> held(m_lock);
-    const auto live = m_live; // a refreshed dimension may ask for handles
+    const auto live = m_live; // a refreshed object may make others
     held.unlock();
     for (const auto &known : live)
     {
-        const auto dimension = known.lock();
-        if (dimension != nullptr)
-            dimension->Refresh();
+        const auto object = known.lock();
+        if (object != nullptr)
+            object->Refresh();
     }
 }
 
-/* ---- Removing nodes ---- */
+/* ---- Removing and renaming nodes ---- */
 
 bool ZSMdimStore::FindLevels(const struct zs_node *node, decltype(zs_overviews_find) *find, struct zs_axes &axes,
                              std::vector<std::string> &levels) const
@@ -177,6 +178,40 @@ bool ZSMdimStore::Remove(const struct zs_node *node)
         i = handle->isThere ? std::next(i) : m_nodes.erase(i);
     }
     return isNew || Flush(false);
+}
+
+bool ZSMdimStore::Rename(const ZSMdimNode &handle, const std::string &name)
+{
+    struct zs_error err;
+    struct zs_axes axes = {};
+    std::vector<std::string> levels;
+    std::vector<std::shared_ptr<ZSMdimNode>> moved; // it, and all below it
+    const std::string before = handle.path, after = zsPathIn(zsParentPath(before), name);
+    const struct zs_node *node = CheckUpdatable() ? Node(handle) : nullptr;
+    // Flush first: pending chunks have the old keys, and a new store is published before it is renamed in.
+    if (node == nullptr || !Flush(false) || !FindLevels(node, zs_overviews_own, axes, levels))
+        return false;
+    if (!levels.empty())
+        return zsRefuse(CPLE_NotSupported,
+                        "array /%s: has overviews, which have its name: remove them (gdaladdo -clean), rename it, and "
+                        "make them again",
+                        before.c_str());
+    if (zs_node_rename(hierarchy, before.c_str(), name.c_str(), &err) != ZS_OK)
+        return zsReport(err);
+    for (const auto &[path, own] : m_nodes)
+    {
+        if (zs_path_is_within(path.c_str(), before.c_str()))
+            moved.push_back(own);
+    }
+    for (const auto &own : moved)
+    {
+        m_nodes.erase(own->path);
+        own->path = after + own->path.substr(before.size());
+        own->opened.reset();
+        m_nodes[own->path] = own;
+    }
+    Refresh();
+    return true;
 }
 
 /* ---- Writing ---- */
