@@ -8,7 +8,7 @@ from osgeo import gdal
 
 import oracle
 from stores import array_meta, group_meta, plain_meta, random_values
-from support import assert_same, error_of, name_of, open_array, open_ours, warnings_of
+from support import assert_same, error_of, name_of, open_array, open_ours, subdatasets, warnings_of
 from writing import UTM, check_consolidated, copy, document, driver, only_array, source
 
 
@@ -76,6 +76,42 @@ def test_a_colour_table_survives(tmp_path, count):
     expected["table"] += [(0, 0, 0, 255)] * (256 - count)  # as GTiff has it of bytes
     assert properties(after.GetRasterBand(1)) == expected
     assert after.GetRasterBand(1).GetColorInterpretation() == gdal.GCI_PaletteIndex
+
+
+def statistics_in(path):
+    """Those that a store holds, by band: [(minimum, maximum, mean, standard deviation) or None]."""
+    keys = ["STATISTICS_" + key for key in ("MINIMUM", "MAXIMUM", "MEAN", "STDDEV")]
+    store = open_ours(str(path))
+    datasets = [open_ours(name) for name, _ in subdatasets(store).values()] if store.GetSubDatasets() else [store]
+    found = [dataset.GetRasterBand(band + 1).GetMetadata() for dataset in datasets for band in range(dataset.RasterCount)]
+    assert not [name for name in os.listdir(str(path.parent)) + os.listdir(str(path)) if name.endswith(".aux.xml")]
+    return [tuple(float(one[key]) for key in keys) if keys[0] in one else None for one in found]
+
+
+def with_a_hole():
+    """Three bands: one with nodata in it, one of nodata alone, one without."""
+    array = np.random.default_rng(3).integers(1, 200, (3, 60, 70)).astype("int16")
+    array[0, 10:30], array[1] = 0, 0
+    valid = [band[band != 0] for band in array]
+    return array, [(band.min(), band.max(), band.mean(), band.std()) if band.size else None for band in valid]
+
+
+def assert_statistics(found, expected):
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected):
+        assert one == (other and pytest.approx(other))
+
+
+@pytest.mark.parametrize("options", [{}, {"SINGLE_ARRAY": "NO"}])
+def test_statistics_that_are_asked_for_are_in_the_store(tmp_path, options):
+    array, expected = with_a_hole()
+    seen = []
+    _, messages = warnings_of(lambda: driver().CreateCopy(
+        str(tmp_path / "a.zarr"), source(array, nodata=0), callback=lambda done, *_: seen.append(done) or 1,
+        options=["STATISTICS=YES", "CHUNK_SHAPE=16"] + ["%s=%s" % option for option in options.items()]))
+    assert messages == [] and seen == sorted(seen) and seen[-1] == 1
+    assert_statistics(statistics_in(tmp_path / "a.zarr"), expected)
+    check_consolidated(tmp_path / "a.zarr")
 
 
 @pytest.mark.parametrize("data_type, nodata", [("uint8", 0), ("uint8", 255), ("int16", -32768), ("uint16", 65535), ("uint32", 2**32 - 1),

@@ -247,6 +247,7 @@ def test_stale_consolidated_metadata_is_ignored_on_request(tmp_path):
     oracle.write(tmp_path / "data", array_meta(longer), counting(longer))
     assert open_array(tmp_path, "/data").RasterYSize == SHAPE[0]
     assert_pixels(open_array(tmp_path, "/data", options=["USE_CONSOLIDATED_METADATA=NO"]), as_raster(counting(longer), "uint16"))
+    assert_pixels(open_array(tmp_path, "/data", options=["USE_ZMETADATA=NO"]), as_raster(counting(longer), "uint16"))
 
 
 @pytest.mark.parametrize("consolidated", [None, {"kind": "inline", "must_understand": False, "metadata": {}}])

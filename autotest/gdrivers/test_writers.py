@@ -386,14 +386,14 @@ def test_headers_of_the_user_go_beside_the_condition(s3, config, meets):
     assert pixels[0, 0] == 1 and pixels[4, 4] == 2
 
 
-@pytest.mark.parametrize("setting, is_sent", [("NO", False), ("YES", True), (None, True)])
-def test_conditions_are_sent_unless_the_configuration_says_no(s3, config, setting, is_sent):
+@pytest.mark.parametrize("setting, option, is_sent", [("NO", None, False), ("YES", "NO", False), ("NO", "YES", True), (None, None, True)])
+def test_conditions_are_sent_unless_the_configuration_or_before_it_the_open_option_says_no(s3, config, setting, option, is_sent):
     made()
     conditions = []
     s3.sees = lambda headers: conditions.append("If-Match" in headers or "If-None-Match" in headers)
     config("SHARDEDZARR_CONDITIONAL_PUT", setting)
     s3.log.clear()
-    ours = update()
+    ours = update(*["CONDITIONAL_PUT=" + option] if option else [])
     ours.SetMetadataItem("k", "1")
     ours.FlushCache()
     ours = None

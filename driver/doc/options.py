@@ -68,8 +68,8 @@ def generated(page, driver):
         return re.sub(r"^(#### (\w+)\n).*?(?=^Example: )", lambda found: found[1] + entry(known[found[2]]), section, flags=re.M | re.S)
 
     page = "".join(in_section(section) for section in re.split(r"(?=^## )", page, flags=re.M))
-    page = re.sub(r"^(\| name of a creation option \|.*\n\|[-|]+\n)(?:\|.*\n)*", lambda found: found[1] + table_of_aliases(driver, CREATION), page,
-                  flags=re.M)
+    for heading, item in (("name of a creation option", CREATION), ("name of an open option", OPEN)):
+        page = re.sub(r"^(\| %s \|.*\n\|[-|]+\n)(?:\|.*\n)*" % heading, lambda found: found[1] + table_of_aliases(driver, item), page, flags=re.M)
     for begin, item in (("Of an array: ", ARRAY), ("Of the store: ", STORE)):
         page = re.sub(r"^- %s.*$" % begin, lambda found: "- " + begin + names(driver, item), page, flags=re.M)
     return page

@@ -105,6 +105,8 @@ void GDALRegister_ShardedZarr()
     driver->SetMetadataItem(GDAL_DCAP_CREATE_SUBDATASETS, "YES");
 #endif
     driver->SetMetadataItem(GDAL_DMD_OPENOPTIONLIST, zsOptionList(ZS_OPENING).c_str());
+    // Items that programs read from GDAL's own driver before they choose one.
+    driver->SetMetadataItem("COMPRESSORS", zsCompressors().c_str());
     driver->pfnOpen = ZSGuarded<zsOpen>::Call;
 #if ZS_GDAL_AT_LEAST(8)
     driver->pfnGetSubdatasetInfoFunc = ZSGuarded<zsSubdatasetInfo>::Call;

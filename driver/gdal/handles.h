@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -129,6 +130,7 @@ struct ZSOpenOptions
     bool multiband = false;
     bool fsync = false; /* as in ZSCreationOptions */
     enum zs_update update = {};
+    std::optional<bool> conditions; /* none: as it is configured */
     bool healpix = false; /* cells are shown as a map */
     std::string dim_x, dim_y; /* "" when not given */
 

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "guard.h"
+#include "gdal/create/creation_options.h"
 
 extern "C"
 {
@@ -259,8 +260,7 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const 
     store->name = connection.store;
     if (zs_store_open(connection.store.c_str(), &store->store, err) != ZS_OK)
         return a;
-    const bool consolidated =
-        CPLFetchBool(info.papszOpenOptions, "USE_CONSOLIDATED_METADATA", true) && !connection.isUnlisted;
+    const bool consolidated = zsUsesConsolidated(info.papszOpenOptions) && !connection.isUnlisted;
     const bool mayBeOther = a.isOurs || !zsIsRemote(connection.store);
     bool isRepository;
     if (info.eAccess == GA_Update && zs_hierarchy_recover(store->store, err) != ZS_OK)
@@ -281,6 +281,8 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const 
             return a;
         if (!options.fsync)
             zs_store_set_sync(store->store, ZS_SYNC_NO);
+        if (options.conditions)
+            store->store->sends_conditions = *options.conditions;
         const bool isMultidim = (info.nOpenFlags & GDAL_OF_MULTIDIM_RASTER) != 0;
         a.dataset = isMultidim ? zsMdimOpen(store, node, connection, options, info.eAccess, err)
                                : zsRasterOpen(store, node, connection, options, info.eAccess, info.pszFilename, err);

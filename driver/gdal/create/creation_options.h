@@ -31,6 +31,12 @@ std::string zsOptionList(ZSOptionUse use);
 /* Whether an option of this driver's own may be given there. */
 bool zsIsOption(const char *name, ZSOptionUse use);
 
+/* The codecs that this build can write, with commas between, as GDAL's own Zarr driver lists them. */
+std::string zsCompressors();
+
+/* Whether consolidated metadata are used, by this driver's open option or that of GDAL's own. */
+bool zsUsesConsolidated(CSLConstList openOptions);
+
 /* Replaces the creation options of GDAL's own Zarr driver, and COG's, by this driver's. False (CPLError emitted) for
  * what has no meaning here: another format, what contradicts an option of this driver. */
 bool zsTakeAliases(CPLStringList &options);
@@ -63,6 +69,7 @@ struct ZSCreationOptions
     bool pixel_interleaved = false;
     bool append = false;
     bool overwrite = false;
+    bool statistics = false;
     bool consolidates = false; /* the root of a new store has the metadata of all nodes */
     bool fsync = false; /* whether files are flushed to the disk before they are published */
     enum zs_georef_style style = {};

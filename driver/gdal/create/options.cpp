@@ -110,6 +110,12 @@ static zs_compression standardCompression()
     return hasCodec(ZS_COMPRESS_ZSTD) ? ZS_COMPRESS_ZSTD : ZS_COMPRESS_GZIP;
 }
 
+std::string zsCompressors()
+{
+    return std::string(hasCodec(ZS_COMPRESS_BLOSC) ? "blosc," : "") + (hasCodec(ZS_COMPRESS_ZSTD) ? "zstd," : "") +
+           "gzip";
+}
+
 /* ---- The table ---- */
 
 constexpr unsigned CREATING = ZS_RASTER | ZS_ARRAY | ZS_DATASET, STORED = ZS_RASTER | ZS_DATASET;
@@ -239,13 +245,16 @@ static const std::vector<Row<Creation>> &creationRows()
          "Binary digits of the fraction of floats that are kept; the others become zero",
          [](Creation &o, Value &v) { o.encoding.keepbits = static_cast<int>(v.number); }},
 
-        // Overviews
+        // Overviews and statistics
         {ZS_RASTER, "OVERVIEWS", anyText("AUTO"),
          "AUTO: by 2 until the smaller side is under a chunk; NONE; or factors separated by commas", setOverviews},
         {ZS_RASTER, "RESAMPLING",
          choice("NEAREST AVERAGE RMS BILINEAR CUBIC CUBICSPLINE LANCZOS GAUSS MODE", nullptr),
          "Resampling of overviews. Default: AVERAGE, or NEAREST for categories and colour tables",
          [](Creation &o, Value &v) { o.resampling = v.text; }},
+        {ZS_RASTER, "STATISTICS", flag("NO"),
+         "Whether the store holds minimum, maximum, mean and standard deviation of each band",
+         [](Creation &o, Value &v) { o.statistics = v.isYes; }},
 
         // The array, the store
         {ZS_RASTER, "ARRAY_NAME", anyText(),
@@ -329,6 +338,13 @@ static const std::vector<Row<Opening>> &openingRows()
          "How an existing shard is changed: REWRITE replaces it, APPEND writes new chunks behind the old ones, "
          "IN_PLACE overwrites chunks that are not compressed. Other than on a local disk it is always REWRITE",
          [](Opening &o, Value &v) { o.update = static_cast<enum zs_update>(v.choice); }},
+        {ZS_OPENING, "CONDITIONAL_PUT", flag("YES"),
+         "Whether an upload to /vsis3/ or /vsigs/ carries the version that it replaces. Default: "
+         "SHARDEDZARR_CONDITIONAL_PUT if set",
+         [](Opening &o, Value &v) {
+             if (v.isGiven) // else the configuration counts, which may differ from path to path
+                 o.conditions = v.isYes;
+         }},
         {ZS_OPENING, "BRANCH", anyText(),
          "Of an Icechunk repository: the branch whose newest commit is opened. Default: main", nullptr},
         {ZS_OPENING, "TAG", anyText(), "Of an Icechunk repository: the tag whose commit is opened", nullptr},
@@ -364,6 +380,9 @@ static const struct Alias
     {STORED, "CREATE_ZMETADATA", "string", "passed over, of Zarr v2", nullptr, 0},
     {ZS_RASTER, "OVERVIEW_RESAMPLING", "string", "RESAMPLING, as COG has it", "RESAMPLING", 0},
     {ZS_RASTER, "GEOREFERENCING_CONVENTION", "string", "GEOREFERENCING; GDAL is ALL", "GEOREFERENCING", 0},
+    {ZS_OPENING, "USE_ZMETADATA", "boolean", "USE_CONSOLIDATED_METADATA", nullptr, 0},
+    {ZS_OPENING, "LIST_ALL_ARRAYS", "boolean", "passed over, all are listed", nullptr, 0},
+    {ZS_OPENING, "CACHE_TILE_PRESENCE", "boolean", "passed over, the indexes of shards tell", nullptr, 0},
 };
 
 /* ---- Lists ---- */
@@ -509,6 +528,12 @@ bool zsIsArrayName(const std::string &name)
 
 /* ---- Aliases ---- */
 
+bool zsUsesConsolidated(CSLConstList openOptions)
+{
+    const bool byAlias = CPLFetchBool(openOptions, "USE_ZMETADATA", true);
+    return CPLFetchBool(openOptions, "USE_CONSOLIDATED_METADATA", byAlias);
+}
+
 /* Levels of other compressions than the one that is chosen are passed over, as in the other driver, but with a warning
  * where none was named: the standard one may not be meant. */
 static bool isOtherLevel(const Alias &alias, const CPLStringList &options)
@@ -528,6 +553,8 @@ bool zsTakeAliases(CPLStringList &options)
     for (const Alias &alias : ALIASES)
     {
         const std::string value = options.FetchNameValueDef(alias.name, "");
+        if ((alias.uses & ZS_OPENING) != 0)
+            continue;
         options.SetNameValue(alias.name, nullptr);
         if (value.empty() || isOtherLevel(alias, options))
             continue;

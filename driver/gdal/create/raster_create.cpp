@@ -91,7 +91,7 @@ class NewRaster
     std::unique_ptr<ShardedZarrDataset> Finish();
     bool StartLevels();
     bool WritePixels(GDALProgressFunc progress, void *progressData);
-    bool AddOverviews(GDALProgressFunc progress, void *progressData);
+    bool AddComputed(GDALProgressFunc progress, void *progressData);
 };
 } // namespace
 
@@ -411,7 +411,7 @@ std::unique_ptr<GDALDataset> NewRaster::Blank()
 {
     auto made = Finish();
     if (made != nullptr)
-        made->StartBlank(std::move(m_new), m_factors, m_resampling);
+        made->StartBlank(std::move(m_new), m_options.statistics, m_factors, m_resampling);
     return made;
 }
 
@@ -420,7 +420,7 @@ std::unique_ptr<GDALDataset> NewRaster::Blank()
 /* Sets up overviews that are made of the pixels while these are copied, where the raster suits that. */
 bool NewRaster::StartLevels()
 {
-    if (m_hasMask || !ZSCopiedLevels::Suits(m_spec, m_resampling, m_factors))
+    if (m_options.statistics || m_hasMask || !ZSCopiedLevels::Suits(m_spec, m_resampling, m_factors))
         return true;
     return m_levels.Start(*m_raster, m_resampling, m_factors, m_options.threads) == CE_None;
 }
@@ -437,25 +437,31 @@ bool NewRaster::WritePixels(GDALProgressFunc progress, void *progressData)
            m_raster->FlushAll(false) == CE_None;
 }
 
-/* Adds the overviews but for those that were made in copying. */
-bool NewRaster::AddOverviews(GDALProgressFunc progress, void *progressData)
+/* Adds what is computed from the pixels: statistics, and overviews but for those that were made in copying. */
+bool NewRaster::AddComputed(GDALProgressFunc progress, void *progressData)
 {
+    const double half = m_factors.empty() ? 1 : m_options.statistics ? 0.5 : 0;
+    const ZSScaledProgress ofStatistics(0, half, progress, progressData), ofOverviews(half, 1, progress, progressData);
     const CPLConfigOptionSetter threads("GDAL_NUM_THREADS", std::to_string(m_options.threads).c_str(), false);
-    if (m_factors.empty())
+    if (!m_options.statistics && m_factors.empty())
         return true;
     m_levels.Finish();
-    return m_raster->BuildOverviews(m_resampling.c_str(), static_cast<int>(m_factors.size()), m_factors.data(), 0,
-                                    nullptr, progress, progressData, nullptr) == CE_None &&
-           m_raster->FlushAll(false) == CE_None;
+    if (m_options.statistics && m_raster->AddStatistics(GDALScaledProgress, ofStatistics.Part()) != CE_None)
+        return false;
+    if (!m_factors.empty() && m_raster->BuildOverviews(m_resampling.c_str(), static_cast<int>(m_factors.size()),
+                                                       m_factors.data(), 0, nullptr, GDALScaledProgress,
+                                                       ofOverviews.Part(), nullptr) != CE_None)
+        return false;
+    return m_raster->FlushAll(false) == CE_None;
 }
 
 std::unique_ptr<GDALDataset> NewRaster::Copy(GDALProgressFunc progress, void *progressData)
 {
-    // Overviews read and write again: about as much as a third of the pixels.
-    const double share = m_factors.empty() ? 1 : 0.75;
+    // Overviews read and write again: about as much as a third of the pixels. Statistics read.
+    const double share = 1 / (1 + (m_factors.empty() ? 0 : 1 / 3.) + (m_options.statistics ? 0.25 : 0));
     const ZSScaledProgress ofPixels(0, share, progress, progressData), ofRest(share, 1, progress, progressData);
     if (!StartLevels() || !WritePixels(GDALScaledProgress, ofPixels.Part()) ||
-        !AddOverviews(GDALScaledProgress, ofRest.Part()) || !m_new->Publish())
+        !AddComputed(GDALScaledProgress, ofRest.Part()) || !m_new->Publish())
         return nullptr;
     auto made = Finish();
     if (made != nullptr && m_hasSideCar)

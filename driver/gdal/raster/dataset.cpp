@@ -82,12 +82,13 @@ void ShardedZarrDataset::Abandon()
     }
 }
 
-void ShardedZarrDataset::StartBlank(std::unique_ptr<ZSNewStore> made, const std::vector<int> &factors,
-                                    const std::string &resampling)
+void ShardedZarrDataset::StartBlank(std::unique_ptr<ZSNewStore> made, bool hasStatistics,
+                                    const std::vector<int> &factors, const std::string &resampling)
 {
     m_isBlank = true;
     m_laterFactors = factors;
     m_laterResampling = resampling;
+    m_hasLaterStatistics = hasStatistics;
     m_newStore = std::move(made);
 }
 
@@ -181,9 +182,27 @@ CPLErr ShardedZarrDataset::FlushPixels(bool atClosing)
     return result;
 }
 
+CPLErr ShardedZarrDataset::AddStatistics(GDALProgressFunc progress, void *progressData)
+{
+    // Threads of GDAL 3.13 open the dataset again, by a name that does not open before it is published.
+    const CPLConfigOptionSetter oneThread("GDAL_NUM_THREADS", "1", false);
+    for (int b = 1; b <= nBands; b++)
+    {
+        const ZSScaledProgress ofBand((b - 1.0) / nBands, static_cast<double>(b) / nBands, progress, progressData);
+        const ZSQuiet quiet; // to GDAL a band of nodata alone is an error
+        if (GetRasterBand(b)->ComputeStatistics(false, nullptr, nullptr, nullptr, nullptr, GDALScaledProgress,
+                                                ofBand.Part()) != CE_None &&
+            CPLGetLastErrorNo() == CPLE_UserInterrupt)
+            return CE_Failure;
+    }
+    return CE_None;
+}
+
 CPLErr ShardedZarrDataset::FlushChanges(bool atClosing)
 {
     CPLErr result = FlushPixels(atClosing);
+    if (result == CE_None && atClosing && m_hasLaterStatistics && m_isWritten && !bSuppressOnClose)
+        result = AddStatistics(m_progress, m_progressData);
     if (!IsOverview() && (result == CE_None || !m_isMaskAdded) && FlushDocuments() != CE_None)
         result = CE_Failure;
     if (result != CE_None && !atClosing)

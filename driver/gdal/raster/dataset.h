@@ -84,6 +84,7 @@ class ShardedZarrDataset : public ZSWithMetadata<GDALPamDataset>
     /* Overviews to be made at the close; none without factors. Resampling "": by the bands' kind then. */
     std::vector<int> m_laterFactors;
     std::string m_laterResampling;
+    bool m_hasLaterStatistics = false;
     std::unique_ptr<ZSNewStore> m_newStore; /* by Create(), until the first flush publishes it */
 
     CPLErr FlushPixels(bool atClosing);
@@ -281,9 +282,10 @@ class ShardedZarrDataset : public ZSWithMetadata<GDALPamDataset>
     void StartNew(int chunkOrder);
     /* Drops all that is pending: the store is not made. */
     void Abandon();
-    /* Notes that Create() made the raster, which has fill values alone, and gets overviews of these factors at the
-     * close. */
-    void StartBlank(std::unique_ptr<ZSNewStore> made, const std::vector<int> &factors, const std::string &resampling);
+    /* Notes that Create() made the raster, which has fill values alone, and what it gets at the close: overviews of
+     * these factors, and statistics. */
+    void StartBlank(std::unique_ptr<ZSNewStore> made, bool hasStatistics, const std::vector<int> &factors,
+                    const std::string &resampling);
 
     const ZSView &View() const
     {
@@ -317,6 +319,8 @@ class ShardedZarrDataset : public ZSWithMetadata<GDALPamDataset>
     ZSFlushResult FlushCache(bool atClosing = false) override;
     /* Like FlushCache(), with the result in every version of GDAL. */
     CPLErr FlushAll(bool atClosing);
+    /* Has GDAL compute the statistics of all bands; a band of nodata alone gets none. */
+    CPLErr AddStatistics(GDALProgressFunc progress, void *progressData);
 #if ZS_GDAL_AT_LEAST(7)
     CPLErr Close(ZS_CLOSE_DEFAULTS) override;
 #endif
