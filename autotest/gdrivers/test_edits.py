@@ -53,7 +53,7 @@ def test_an_attribute_with_a_colon_survives_an_edit(tmp_path, of_group):
     dataset.SetMetadataItem("TITLE", "c")
     dataset.SetMetadataItem("title", None)
     dataset = None
-    assert attributes_of(path) == {**{k: v for k, v in NAMES.items() if k != "title"}, "eo:cloud_cover": "7", "eo": "y", "TITLE": "c"}
+    assert attributes_of(path) == {**{k: v for k, v in NAMES.items() if k != "title"}, "eo:cloud_cover": 7, "eo": "y", "TITLE": "c"}
     assert document(path)["attributes"] == (of_group or {})
 
 
@@ -561,6 +561,21 @@ def test_an_item_that_is_an_attribute_is_changed_there(tmp_path):
     path = store(tmp_path / "a.zarr", {"long_name": "old", "standard_name": "air_temperature", "units": "K"}, shape=(2, 8, 10))
     update(path).SetMetadataItem("long_name", "new")
     assert attributes_of(path) == {"long_name": "new", "standard_name": "air_temperature", "units": "K"}
+
+
+@pytest.mark.parametrize("text, stored", [("1", 1), ("2", 2), ("-2.5e3", -2500.0), ("18446744073709551616", 2**64), ("007", "007"), ("NaN", "NaN"),
+                                          ("1e400", "1e400"), (" 3", " 3"), ("", ""), ("two", "two")])
+def test_an_item_that_is_a_number_stays_one_while_it_is_set_to_one(tmp_path, text, stored):
+    path = store(tmp_path / "a.zarr", {"FOO": 1, "note": "1", "list": [1]})
+    dataset = update(path, "/a")
+    dataset.SetMetadataItem("FOO", text)
+    dataset.SetMetadataItem("note", "2")
+    dataset.SetMetadataItem("new", "3")
+    assert dataset.GetMetadataItem("FOO") == text
+    dataset = None
+    assert attributes_of(path) == {"FOO": stored, "note": "2", "list": [1], "new": "3"}
+    assert isinstance(attributes_of(path)["FOO"], type(stored))
+    assert open_ours(name_of(path, "/a")).GetMetadataItem("FOO") == text
 
 
 # ------------------------------------------------------------------------------------------------------------- deletion

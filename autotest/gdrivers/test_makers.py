@@ -128,6 +128,21 @@ def test_mark_of_a_killed_process_of_this_machine_is_replaced_at_once(s3):
     assert_is(1, s3)
 
 
+@pytest.mark.parametrize("has_root", [False, True])
+def test_what_a_maker_elsewhere_left_is_replaced_by_who_says_so(s3, has_root):
+    """In place where it is no store."""
+    made(3, side=200)
+    if not has_root:
+        del s3.objects["bucket/a.zarr/zarr.json"]
+    s3.objects[MARK] = (b"A raster is being written here, or was when its writer was killed.\n"
+                        b"process 17 since 5 on elsewhere/b/pid:[1] at 2026-01-01T00:00:00Z\n")
+    assert "process 17 on elsewhere" in error_of(made, 1)
+    s3.log.clear()
+    made(1, OVERWRITE="YES")
+    assert_is(1, s3)
+    assert any(".a.zarr." in key for _, key in s3.log) == has_root
+
+
 @pytest.fixture(params=["local", "memory", "s3"])
 def place(request, tmp_path):
     if request.param == "s3":
@@ -172,6 +187,24 @@ def test_append_does_not_replace_an_unlisted_array(place, name, consolidated):
         names = [key for key in gdal.ReadDirRecursive(place) if key.startswith("w/") and not key.endswith("/")]
         assert sorted(names) == [name + "/c/0", name + "/zarr.json"]
         assert gdal.VSIStatL(place + "/" + name + "/c/0").size == 4
+
+
+def test_a_folder_of_stores_is_never_replaced_or_deleted(place):
+    if not place.startswith("/vsis3/"):
+        assert gdal.MkdirRecursive(place, 0o755) == 0
+    made(3, place + "/a.zarr")
+    made(3, place + "/b.zarr")
+    before = sorted(gdal.ReadDirRecursive(place))
+    for action in (lambda: made(1, place), lambda: made(1, place, OVERWRITE="YES"), lambda: create(1, place), lambda: driver().Delete(place)):
+        assert re.search("not a Zarr store", error_of(action))
+        gdal.VSICurlClearCache()
+        assert sorted(gdal.ReadDirRecursive(place)) == before
+
+
+def test_a_folder_with_files_named_like_chunks_is_not_replaced(tmp_path):
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c/1").write_text("mine")
+    assert "not a Zarr store" in error_of(made, 1, tmp_path) and (tmp_path / "c/1").read_text() == "mine"
 
 
 def test_the_process_whose_mark_could_not_be_removed_goes_on(s3):

@@ -240,6 +240,9 @@ TEST(test_fill_values_are_written_in_canonical_form)
     check_written("float32", BITS32(0x7fc00000), "\"NaN\"");
     check_written("float32", BITS32(0x7f800001), "\"0x7f800001\"");
     check_written("float32", BITS32(0xff800000), "\"-Infinity\"");
+    check_written("bfloat16", F32(1.5f), "1.5");
+    check_written("bfloat16", BITS32(0x7fc00000), "\"NaN\"");
+    check_written("bfloat16", BITS32(0xffc10000), "\"0xffc1\"");
     check_written("float64", F64(-0.0), "-0.0");
     check_written("float64", F64(0.1), "0.1");
     check_written("float64", BITS64(UINT64_C(0xfff8000000000000)), "\"0xfff8000000000000\"");

@@ -1,5 +1,6 @@
 /* Items of metadata ("NAME=VALUE"): attributes of an array or group that no convention owns, and those put aside in
  * ZS_ITEMS_ATTRIBUTE. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,7 +121,25 @@ bool zs_items_set(zs_json *parent, const char *name, char *const *items)
     return ok;
 }
 
-/* Removes attributes that are items and not in the list as they are. A name of the whole stays. */
+/* The value that a list of items gives an attribute, where both are numbers; else NULL. */
+static zs_json *new_number(const zs_json *attribute, char *const *items)
+{
+    const char *name = zs_json_name(attribute), *text = NULL;
+    const size_t n = strlen(name);
+    zs_json *value = NULL;
+    double number;
+    if (zs_json_typeof(attribute) != ZS_JSON_NUMBER)
+        return NULL;
+    for (; items != NULL && *items != NULL; items++)
+        if (strncmp(*items, name, n) == 0 && (*items)[n] == '=')
+            text = *items + n + 1;
+    if (text != NULL && zs_number_double(text, &number) && isfinite(number))
+        (void)zs_json_parse(text, strlen(text), &value, NULL);
+    return value;
+}
+
+/* Removes attributes that are items and not in the list as they are; a number becomes another one. long_name and
+ * standard_name are never removed. */
 static bool remove_others(zs_json *attributes, char *const *items)
 {
     static const char *const names[] = {"long_name", "standard_name", NULL};
@@ -133,9 +152,15 @@ static bool remove_others(zs_json *attributes, char *const *items)
         char *item = zs_metadata_item(name, a);
         if (item == NULL)
             return false;
-        if (!zs_is_one_of(item, (const char *const *)items))
-            zs_json_remove(attributes, name);
+        const bool is_there = zs_is_one_of(item, (const char *const *)items);
         free(item);
+        if (is_there)
+            continue;
+        zs_json *number = new_number(a, items);
+        if (number == NULL)
+            zs_json_remove(attributes, name);
+        else if (zs_json_set(attributes, name, number) == NULL)
+            return false;
     }
     return true;
 }

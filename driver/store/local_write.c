@@ -37,7 +37,7 @@ static char *parent_of(const char *path) /* NULL without memory; freed with free
 
 static enum zs_status make_directory(const struct zs_store *store, const char *path, struct zs_error *err)
 {
-    if (mkdir(path, 0755) == 0)
+    if (mkdir(path, 0777) == 0)
         return store->sync == ZS_SYNC_EACH ? zs_entry_sync(path, err) : ZS_OK;
     return errno == EEXIST ? ZS_OK
                            : zs_fail(err, zs_status_of_write(errno), "%s: cannot be created: %s", path,

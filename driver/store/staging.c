@@ -211,7 +211,7 @@ static enum zs_status make_beside(struct zs_staging *staging, struct zs_error *e
         struct stat st;
         char *path = name_beside(staging->root, TEMPORARY);
         ZS_TRY_MEMORY(path, err);
-        reason = mkdir(path, 0755) == 0 ? 0 : errno;
+        reason = mkdir(path, 0777) == 0 ? 0 : errno;
         staging->lock = reason == 0 ? lock_directory(path) : -1;
         if (reason == 0 && (staging->lock >= 0 || stat(path, &st) == 0)) {
             staging->path = path;
@@ -424,14 +424,14 @@ static enum zs_status read_mark(struct zs_store *store, struct maker *maker, boo
 }
 
 /* Like zs_mark_check(). *etag is the version of the mark that may be replaced, for the caller to free. */
-static enum zs_status check(struct zs_store *store, bool overwrites, char **etag, struct zs_error *err)
+static enum zs_status check(struct zs_store *store, bool overwrites, bool *has_maker, char **etag,
+                            struct zs_error *err)
 {
     const struct maker us = this_process();
     struct maker maker;
-    bool has_maker;
     char since[WORD] = "";
-    const enum zs_status status = read_mark(store, &maker, &has_maker, etag, err);
-    if (status != ZS_OK || !has_maker)
+    const enum zs_status status = read_mark(store, &maker, has_maker, etag, err);
+    if (status != ZS_OK || !*has_maker)
         return status == ZS_NOT_FOUND ? ZS_OK : status;
     const bool is_seen = is_here(&maker, &us);
     const bool is_left = maker.process == us.process && atomic_load(&marks) == 0; /* it could not be removed */
@@ -441,28 +441,30 @@ static enum zs_status check(struct zs_store *store, bool overwrites, char **etag
     return zs_fail(err, ZS_CONFLICT,
                    "%s/" ZS_MARK_NAME ": process %ld on %.*s is making what shall be there, since %s%s",
                    store->root, maker.process, (int)strcspn(maker.machine, "/"), maker.machine, maker.at,
-                   lives ? "" : "; if it was killed, remove this object, or give OVERWRITE=YES");
+                   lives ? "" : "; if it was killed, give OVERWRITE=YES");
 }
 
 enum zs_status zs_mark_check(struct zs_store *store, bool overwrites, struct zs_error *err)
 {
     char *etag = NULL;
-    const enum zs_status status = check(store, overwrites, &etag, err);
+    bool has_maker;
+    const enum zs_status status = check(store, overwrites, &has_maker, &etag, err);
     free(etag);
     return status;
 }
 
-enum zs_status zs_mark_put(struct zs_store *store, bool overwrites, struct zs_error *err)
+enum zs_status zs_mark_put(struct zs_store *store, bool overwrites, bool *was_left, struct zs_error *err)
 {
     const struct maker us = this_process();
     char text[MOST_BYTES], token[TOKEN_DIGITS + 1];
     int tries = 0;
+    *was_left = false;
     zs_random_digits(token, TOKEN_DIGITS); /* a PUT that is refused where its very bytes are counts as done */
     (void)snprintf(text, sizeof text, FORMAT, us.process, us.since, us.machine, us.at, token);
     enum zs_status status = zs_store_put_over(store, ZS_MARK_NAME, "", text, strlen(text), err);
     while (status == ZS_CONFLICT && zs_conflict_again(&tries)) {
         char *etag = NULL;
-        const enum zs_status checked = check(store, overwrites, &etag, err);
+        const enum zs_status checked = check(store, overwrites, was_left, &etag, err);
         if (checked == ZS_OK)
             status = zs_store_put_over(store, ZS_MARK_NAME, etag, text, strlen(text), err);
         free(etag);

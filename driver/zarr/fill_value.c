@@ -198,7 +198,8 @@ enum zs_status zs_fill_value_parse(const struct zs_dtype *dtype, const zs_json *
 
 /* ---- Writing ---- */
 
-static zs_json *add_float(zs_json *parent, const char *name, size_t size, const void *value)
+/* Adds a number, or the bits of a NaN that is not the quiet one: of the upper `stored` bytes, which a document has. */
+static zs_json *add_float(zs_json *parent, const char *name, size_t size, size_t stored, const void *value)
 {
     const uint64_t bits = zs_bits_load(size, value);
     double number;
@@ -214,7 +215,7 @@ static zs_json *add_float(zs_json *parent, const char *name, size_t size, const 
     if (!isnan(number) || bits == quiet_nan(size))
         return zs_json_add_double(parent, name, number);
     char text[24];
-    (void)snprintf(text, sizeof text, "0x%0*" PRIx64, (int)(2 * size), bits);
+    (void)snprintf(text, sizeof text, "0x%0*" PRIx64, (int)(2 * stored), bits >> (8 * (size - stored)));
     return zs_json_add_string(parent, name, text);
 }
 
@@ -230,14 +231,13 @@ zs_json *zs_fill_value_add(zs_json *parent, const char *name, const struct zs_dt
     case ZS_FLOAT16:
     case ZS_FLOAT32:
     case ZS_FLOAT64:
-        return add_float(parent, name, dtype->size, value);
+        return add_float(parent, name, dtype->size, zs_dtype_stored_size(dtype), value);
     case ZS_COMPLEX64:
     case ZS_COMPLEX128: {
         const size_t half = dtype->size / 2;
         zs_json *pair = zs_json_add_array(parent, name);
-        if (add_float(pair, NULL, half, bytes) == NULL || add_float(pair, NULL, half, bytes + half) == NULL)
-            return NULL;
-        return pair;
+        const bool ok = add_float(pair, NULL, half, half, bytes) && add_float(pair, NULL, half, half, bytes + half);
+        return ok ? pair : NULL;
     }
     case ZS_RAW: {
         zs_json *list = zs_json_add_array(parent, name);

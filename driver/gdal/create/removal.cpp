@@ -55,13 +55,13 @@ void zsForgetListing(const std::string &path)
         VSICurlPartialClearCache(CPLGetPath(path.c_str()));
 }
 
-/* Whether a directory that is no store holds what a killed writer left of one, and nothing else. */
-static bool isLeftover(const std::string &path)
+/* Whether it is what a maker who is gone left on an object store, or chunks of a store whose deletion was cut short.
+ * Everything else without a root may be a folder of stores. */
+static bool isUnfinished(const ZSContents &contents, bool hasMark)
 {
-    const ZSQuiet quiet;
-    ZSContents contents;
-    return contents.Find(path) && !contents.HasRoot() && contents.found.foreign_count == 0 &&
-           (contents.found.own.count > 0 || contents.found.is_marked);
+    const struct zs_names &own = contents.found.own;
+    return contents.store->is_remote && !contents.HasRoot() && contents.found.foreign_count == 0 &&
+           (hasMark || (own.count > 0 && std::none_of(own.list, own.list + own.count, zs_is_document)));
 }
 
 /* Whether a directory without zarr.json is a store of Zarr v2. */
@@ -171,27 +171,30 @@ static bool lookAt(const std::string &root, ZSContents &contents, bool &isThere,
     return true;
 }
 
-bool zsMayReplace(const std::string &root, bool overwrite, bool &isThere)
+bool zsMayReplace(const std::string &root, bool overwrite, bool wasLeft, bool &isThere)
 {
     const std::string name = zsShown(root);
     ZSContents contents;
     bool isDirectory = false;
     if (!lookAt(root, contents, isThere, isDirectory))
         return false;
+    if (isThere && isDirectory && isUnfinished(contents, wasLeft))
+    {
+        isThere = false;
+        return contents.Remove();
+    }
     if (!isThere)
         return true;
-    const bool isLeft = !contents.HasRoot(); // of a killed writer
-    if (!isDirectory || (isLeft && (contents.found.foreign_count > 0 || contents.found.own.count == 0)))
+    if (!isDirectory || !contents.HasRoot())
         return zsRefuse(CPLE_AppDefined, "%s: %s", name.c_str(),
                         isDirectory && isV2(root) ? "exists and is a store of Zarr v2; it is not overwritten"
                                                   : "exists and is not a Zarr store; it is not overwritten");
-    const std::string above = isLeft ? "" : zsStoreAbove(root);
+    const std::string above = zsStoreAbove(root);
     if (!above.empty())
         return zsRefuse(CPLE_AppDefined, "%s: is not overwritten alone: it is in the store %s", name.c_str(),
                         above.c_str());
     return isAllOwn(root, contents, "overwritten") &&
-           (isLeft || overwrite ||
-            isOneRaster(root, "OVERWRITE=YES replaces it, APPEND_SUBDATASET=YES adds a raster to it")) &&
+           (overwrite || isOneRaster(root, "OVERWRITE=YES replaces it, APPEND_SUBDATASET=YES adds a raster to it")) &&
            isRemovable(contents);
 }
 
@@ -301,9 +304,15 @@ CPLErr zsDelete(const char *name)
     if (!zsParseName(name, connection) || !isDeletable(name, connection))
         return CE_Failure;
     const std::string &store = connection.store;
-    // The remains of a killed writer do not open as a store.
-    const bool isLeft = !zsExists(store + "/zarr.json") && isLeftover(store);
-    if (!isLeft && !isStore(name, connection))
+    // What a killed maker left does not open as a store.
+    const auto isLeft = [&]
+    {
+        const ZSQuiet quiet;
+        ZSContents contents;
+        return zsIsRemote(store) && !zsExists(store + "/zarr.json") && contents.Find(store) &&
+               isUnfinished(contents, contents.found.is_marked);
+    };
+    if (!isLeft() && !isStore(name, connection))
         return CE_Failure;
     struct stat st;
     if (lstat(store.c_str(), &st) != 0 || !S_ISLNK(st.st_mode))

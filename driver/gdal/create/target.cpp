@@ -13,14 +13,14 @@ extern "C"
 /* ---- Opening ---- */
 
 /* Puts the mark on an object store, unless its commits carry no condition: others could not see it in time. */
-bool ZSNewStore::PutMark(const std::string &root)
+bool ZSNewStore::PutMark(const std::string &root, bool &wasLeft)
 {
     struct zs_error err;
     struct zs_store *at = nullptr;
     enum zs_status status = zs_store_open(root.c_str(), &at, &err);
     const bool isMarked = status == ZS_OK && zs_store_has_conditions(at);
     if (isMarked)
-        status = zs_mark_put(at, m_overwrite, &err);
+        status = zs_mark_put(at, m_overwrite, &wasLeft, &err);
     if (status == ZS_OK && isMarked)
         m_marked = at;
     else
@@ -31,7 +31,7 @@ bool ZSNewStore::PutMark(const std::string &root)
 bool ZSNewStore::Begin(const std::string &root, bool overwrite, bool fsync)
 {
     struct zs_error err;
-    bool replaces = false;
+    bool replaces = false, wasLeft = false;
     m_overwrite = overwrite;
     m_fsync = fsync;
     if (zsEndsWith(CPLString(root).tolower(), ".zip") || zsIsArchive(root))
@@ -40,7 +40,8 @@ bool ZSNewStore::Begin(const std::string &root, bool overwrite, bool fsync)
                         "store", zsShown(root).c_str());
     zsRemoveLeftovers(root);
     // The mark comes first, so that no other writer makes a store between the look at what is there and the mark.
-    if ((zs_path_is_remote(root.c_str()) && !PutMark(root)) || !zsMayReplace(root, overwrite, replaces))
+    if ((zs_path_is_remote(root.c_str()) && !PutMark(root, wasLeft)) ||
+        !zsMayReplace(root, overwrite, wasLeft, replaces))
         return false;
     zsForgetListing(root); // GDAL remembers that nothing is there: it would not take the name for a folder
     if (zs_staging_begin(root.c_str(), replaces, &m_staging, &err) != ZS_OK)
@@ -149,8 +150,11 @@ bool ZSNewStore::Move()
         ok = copyObject(path + "/" + from.found.own.list[i], to, reason);
     }
     if (!ok)
+    {
+        zsRemoveSilently(root); // what was copied, which is no store
         return zsRefuse(CPLE_FileIO, "%s: cannot be replaced%s%s; what is complete is at %s", zsShown(root).c_str(),
                         reason.empty() ? "" : ": ", zsShown(reason).c_str(), zsShown(path).c_str());
+    }
     const ZSQuiet quiet;
     from.Remove(); // what stays under the hidden name is deleted by hand
     return true;
@@ -166,7 +170,7 @@ bool ZSNewStore::Commit()
     const std::string root = Root();
     const bool isInPlace = !m_staging.is_beside && Path() == root;
     // Somebody may have been quicker, appended an array, or added what is not of the store.
-    if (!isInPlace && !zsMayReplace(root, m_overwrite, isThere))
+    if (!isInPlace && !zsMayReplace(root, m_overwrite, false, isThere))
         return false;
     zsRemoveExternalOverviews(root); // they would be taken for the new store's
     if (!m_staging.is_beside)

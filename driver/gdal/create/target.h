@@ -51,8 +51,9 @@ struct ZSContents
 
 /* Whether what is at `root` may be replaced by a new store; isThere: whether there is anything. Else CPLError is
  * emitted: for anything but a store, a node of a store, a store with files that are not its own, and unless `overwrite`
- * one of more than one raster. */
-bool zsMayReplace(const std::string &root, bool overwrite, bool &isThere);
+ * one of more than one raster. What is unfinished on an object store is removed; `wasLeft`: the mark of a maker who is
+ * gone was there. */
+bool zsMayReplace(const std::string &root, bool overwrite, bool wasLeft, bool &isThere);
 
 /* Removes the store's own files, without a message: the store was never in place. */
 void zsRemoveSilently(const std::string &store);
@@ -89,7 +90,7 @@ class ZSNewStore
     bool m_fsync = true;
     bool m_isOpen = false; /* what is written is removed at the end */
 
-    bool PutMark(const std::string &root);
+    bool PutMark(const std::string &root, bool &wasLeft);
     bool Move();
 
   public:
