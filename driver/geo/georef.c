@@ -161,8 +161,16 @@ void zs_georef_clear(struct zs_georef *georef)
 
 /* ---- Writing ---- */
 
+struct zs_georef_conventions zs_georef_conventions_of(enum zs_georef_style style)
+{
+    return (struct zs_georef_conventions){.spatial_proj = style != ZS_GEOREF_CF,
+                                          .cf = style != ZS_GEOREF_SPATIAL_PROJ,
+                                          .is_default = true,
+                                          .mapping_name = ZS_GRID_MAPPING};
+}
+
 void zs_georef_conventions_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
-                                struct zs_georef_conventions *conventions)
+                                enum zs_georef_style style, struct zs_georef_conventions *conventions)
 {
     struct zs_scope scope;
     memset(conventions, 0, sizeof *conventions);
@@ -171,14 +179,14 @@ void zs_georef_conventions_find(struct zs_hierarchy *hierarchy, const struct zs_
         conventions->spatial_proj = conventions->spatial_proj || zs_spatial_proj_is_declared(scope.source[i].members);
     conventions->cf = zs_cf_is_declared(hierarchy, &scope, axes, &conventions->mapping_name);
     if (!conventions->spatial_proj && !conventions->cf)
-        conventions->spatial_proj = conventions->cf = conventions->is_default = true;
+        *conventions = zs_georef_conventions_of(style);
 }
 
 bool zs_georef_has_registration(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
-                                bool has_transform)
+                                enum zs_georef_style style, bool has_transform)
 {
     struct zs_georef_conventions conventions;
-    zs_georef_conventions_find(hierarchy, node, axes, &conventions);
+    zs_georef_conventions_find(hierarchy, node, axes, style, &conventions);
     struct zs_georef_out out;
     zs_georef_out_name_dimensions(&out, node, axes);
     return has_transform && conventions.spatial_proj && out.dim_x != NULL;
@@ -210,9 +218,10 @@ static enum zs_status write_attributes(zs_json *attributes, const struct zs_geor
                                        struct zs_error *err)
 {
     struct zs_georef_out declared = *geo;
-    const bool is_cf_alone = !conventions->spatial_proj && shared->has_all;
-    declared.has_transform = geo->has_transform && !is_cf_alone && !(geo->is_brief && shared->has_all);
-    declared.srs = is_cf_alone ? NULL : geo->srs;
+    if (shared->has_all && (geo->is_brief || !conventions->spatial_proj))
+        declared.has_transform = false;
+    if (shared->has_all && !conventions->spatial_proj)
+        declared.srs = NULL;
     ZS_TRY(zs_write_spatial_proj(attributes, &declared, err));
     ZS_TRY(zs_gdal_members_write(attributes, geo, err));
     if (geo->srs == NULL && !geo->keeps_srs && !geo->has_transform)
@@ -227,8 +236,7 @@ enum zs_status zs_georef_write(struct zs_hierarchy *hierarchy, const struct zs_n
                                const struct zs_georef_conventions *conventions, const struct zs_georef_out *geo,
                                struct zs_georef_shared *shared, struct zs_error *err)
 {
-    const bool has_group = node->path[0] != '\0';
-    struct zs_georef_shared own = {.is_written = conventions->cf && has_group, .has_all = has_group};
+    struct zs_georef_shared own = {.is_written = conventions->cf && node->path[0] != '\0'};
     struct zs_georef_out written = *geo;
     zs_json *attributes;
     char *code = geo->is_brief && geo->srs != NULL ? zs_crs_to_code(geo->srs) : NULL;
