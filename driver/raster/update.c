@@ -209,7 +209,7 @@ static enum zs_status write_entries(struct zs_hierarchy *h, const struct zs_node
             at = zs_georef_at_size(geo, width, height);
         else
             at.has_transform = false;
-        if (!zs_spatial_write_level(entry, &at))
+        if (!zs_spatial_write_level(entry, &at, attributes))
             return zs_fail_memory(err);
     }
     return ZS_OK;
