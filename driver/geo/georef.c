@@ -52,26 +52,40 @@ static bool begin_search(struct zs_search *search, struct zs_hierarchy *hierarch
     return true;
 }
 
-typedef void (*find_fn)(struct zs_search *search);
+struct source {
+    const char *convention;
+    void (*find)(struct zs_search *search);
+};
 
 static enum zs_status find_transform(struct zs_search *search, struct zs_error *err)
 {
-    static const find_fn others[] = {zs_gdal_find_transform, zs_spatial_find_bbox, zs_ome_find_transform,
-                                     zs_zagg_find_transform};
+    static const struct source others[] = {{"gdal:geotransform", zs_gdal_find_transform},
+                                           {"spatial:bbox", zs_spatial_find_bbox},
+                                           {"OME-NGFF", zs_ome_find_transform},
+                                           {"zagg", zs_zagg_find_transform}};
+    struct zs_georef *out = search->out;
     zs_spatial_find_transform(search);
-    if (!search->out->has_transform)
+    out->transform_by = "spatial:transform";
+    if (!out->has_transform) {
         ZS_TRY(zs_cf_find_transform(search, err));
-    for (size_t i = 0; i < sizeof others / sizeof others[0] && !search->out->has_transform; i++)
-        others[i](search);
+        out->transform_by = "CF";
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0] && !out->has_transform; i++) {
+        others[i].find(search);
+        out->transform_by = others[i].convention;
+    }
     return ZS_OK;
 }
 
 static void find_crs(struct zs_search *search)
 {
-    static const find_fn all[] = {zs_proj_find_crs,  zs_cf_find_crs,   zs_gdal_find_crs,
-                                  zs_proj_find_epsg, zs_zagg_find_crs, zs_cf_find_implied_crs};
-    for (size_t i = 0; i < sizeof all / sizeof all[0] && search->out->srs == NULL; i++)
-        all[i](search);
+    static const struct source all[] = {{"proj:", zs_proj_find_crs},   {"CF", zs_cf_find_crs},
+                                        {"GDAL", zs_gdal_find_crs},    {"proj:epsg", zs_proj_find_epsg},
+                                        {"zagg", zs_zagg_find_crs},    {"CF", zs_cf_find_implied_crs}};
+    for (size_t i = 0; i < sizeof all / sizeof all[0] && search->out->srs == NULL; i++) {
+        all[i].find(search);
+        search->out->crs_by = all[i].convention;
+    }
 }
 
 static enum zs_status read_georef(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
@@ -97,6 +111,7 @@ static enum zs_status inherit_from_base(struct zs_search *search, struct zs_erro
     ZS_TRY(read_georef(search->hierarchy, base, search->axes, false, &from, err));
     if (search->out->srs == NULL) {
         search->out->srs = from.srs;
+        search->out->crs_by = from.crs_by;
         from.srs = NULL;
     }
     if (!search->out->has_transform && from.has_transform && search->axes.y >= 0 && search->width > 0 &&
@@ -105,6 +120,7 @@ static enum zs_status inherit_from_base(struct zs_search *search, struct zs_erro
         const double y = (double)base->array->shape[search->axes.y] / (double)search->height;
         const double *f = from.transform, t[6] = {f[0], f[1] * x, f[2] * y, f[3], f[4] * x, f[5] * y};
         if (zs_search_take(search, t)) {
+            search->out->transform_by = from.transform_by;
             search->out->pixel_is_point = from.pixel_is_point;
             search->out->is_area_declared = from.is_area_declared;
         }

@@ -29,6 +29,7 @@ struct zs_georef {
     bool pixel_is_point;
     bool is_area_declared; /* spatial:registration is "pixel"; else areas are what is usual */
     OGRSpatialReferenceH srs; /* owned; NULL when unknown; traditional GIS axis order is set */
+    const char *transform_by, *crs_by; /* with these: the convention that counts, to be shown */
     /* Two-dimensional coordinate arrays (longitude or x, latitude or y), borrowed, or NULL; set together, and only
      * without a transform. Their shape is (rows, columns) of the raster. */
     const struct zs_node *geolocation_x, *geolocation_y;

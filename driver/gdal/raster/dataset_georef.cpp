@@ -31,6 +31,9 @@ void ShardedZarrDataset::ReadGeoref() const
         zsReport(err);
     if (!first.georefRead && shared.no_crs != nullptr)
         CPLError(CE_Warning, CPLE_AppDefined, "%s", shared.no_crs);
+    if (!first.georefRead && !first.georefFailed)
+        CPLDebug("ShardedZarr", "/%s: the transform is by %s, the CRS by %s", first.node->path,
+                 shared.has_transform ? shared.transform_by : "none", shared.srs != nullptr ? shared.crs_by : "none");
     first.georefRead = true;
     // A copy for each dataset: an OGRSpatialReference is for one thread at a time, even when it is only read.
     m_georef = shared;
