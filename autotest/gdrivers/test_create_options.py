@@ -7,7 +7,7 @@ from osgeo import gdal
 
 import oracle
 from stores import random_values
-from support import ask_peer, assert_same, error_of, geotransform, need, open_array, open_ours, same_crs, warnings_of
+from support import ask_peer, assert_same, error_of, geotransform, need, open_array, open_ours, same_crs, srs_of, warnings_of
 from writing import UTM, check_consolidated, check_not_consolidated, chunks_of, copy, created, document, driver, only_array, pairs, shards, source
 
 
@@ -270,10 +270,14 @@ def test_blocks_of_other_formats_are_taken_for_chunks_without_a_warning(tmp_path
 
 
 @pytest.mark.parametrize("style", ["ALL", "SPATIAL_PROJ", "CF"])
-def test_only_the_conventions_asked_for_are_written(tmp_path, style):
-    name, meta = written(tmp_path / "a.zarr", GEOREFERENCING=style)
-    dataset = open_ours(str(tmp_path / "a.zarr"))
-    assert geotransform(dataset) == pytest.approx(UTM) and same_crs(dataset, "EPSG:32633")
+@pytest.mark.parametrize("by", ["CreateCopy", "Create"])
+def test_only_the_conventions_asked_for_are_written(tmp_path, style, by):
+    path, pixels = str(tmp_path / "a.zarr"), source(np.ones((70, 101), "uint8"))
+    dataset = pixels if by == "CreateCopy" else driver().Create(path, 101, 70, options=["GEOREFERENCING=" + style])
+    dataset.SetGeoTransform(UTM), dataset.SetSpatialRef(srs_of(32633)), dataset.SetMetadataItem("AREA_OR_POINT", "Point")
+    dataset = copy(path, dataset, GEOREFERENCING=style) if by == "CreateCopy" else None
+    dataset, meta = open_ours(path), document(path, "a")
+    assert geotransform(dataset) == pytest.approx(UTM) and same_crs(dataset, "EPSG:32633") and dataset.GetMetadataItem("AREA_OR_POINT") == "Point"
     texts = str(document(tmp_path / "a.zarr")["attributes"]) + str(meta["attributes"])
     assert ("spatial:transform" in texts) == ("proj:code" in texts) == (style != "CF")
     assert os.path.exists(tmp_path / "a.zarr" / "spatial_ref") == ("grid_mapping" in meta["attributes"]) == (style != "SPATIAL_PROJ")
@@ -287,7 +291,7 @@ WRONG = [("CHUNK_SHAPE", "0", "positive"), ("CHUNK_SHAPE", "-4", "positive"), ("
          ("COMPRESS", "LZW", "ZSTD"), ("COMPRESS", "", "ZSTD"), ("LEVEL", "10", "9"), ("LEVEL", "high", "integer"), ("LEVEL", "1.5", "integer"),
          ("BLOSC_CNAME", "brotli", "lz4"), ("BLOSC_SHUFFLE", "MAYBE", "BIT"), ("INDEX_LOCATION", "MIDDLE", "START"),
          ("CHUNK_ORDER", "PEANO", "HILBERT"), ("CHUNK_CHECKSUM", "perhaps", "YES"), ("OVERVIEWS", "1", "2"), ("OVERVIEWS", "2,x", "factors from 2"),
-         ("RESAMPLING", "BEST", "CUBIC"), ("ARRAY_NAME", "a/b", "/"), ("ARRAY_NAME", "..", "dots"),
+         ("RESAMPLING", "BEST", "CUBIC"), ("ARRAY_NAME", "a/b", "/"), ("ARRAY_NAME", "..", "dots"), ("ARRAY_NAME", ".zarray", ".z"),
          ("ARRAY_NAME", "x", "name"), ("ARRAY_NAME", "spatial_ref", "name"), ("ARRAY_NAME", "ovr_2x", "name"),
          ("SINGLE_ARRAY", "perhaps", "YES"), ("INTERLEAVE", "TILE", "PIXEL"), ("BLOCKXSIZE", "0", "from 1"), ("BLOCKYSIZE", "big", "from 1"), ("TILED", "perhaps", "YES"), ("APPEND_SUBDATASET", "perhaps", "YES"),
          ("GEOREFERENCING", "NONE", "CF"), ("NUM_THREADS", "0", "1024"), ("NUM_THREADS", "many", "ALL_CPUS"), ("NUM_THREADS", "2x", "ALL_CPUS"),
@@ -321,7 +325,7 @@ def test_names_of_dimensions_in_the_order_of_x_and_y_are_refused(tmp_path, names
 
 
 @pytest.mark.parametrize("made", ["created", "updated"])
-def test_pixels_counted_from_the_corner_are_a_transform_where_there_is_none(tmp_path, made):
+def test_pixels_counted_from_the_corner_are_a_transform_of_a_new_store_alone(tmp_path, made):
     path, pixels = str(tmp_path / "a.zarr"), (0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
     dataset = driver().Create(path, 8, 8)
     if made == "updated":
@@ -329,4 +333,4 @@ def test_pixels_counted_from_the_corner_are_a_transform_where_there_is_none(tmp_
         dataset = gdal.Open(path, gdal.GA_Update)
     dataset.SetGeoTransform(pixels)
     dataset = None
-    assert gdal.Open(path).GetGeoTransform(can_return_null=True) == pixels
+    assert gdal.Open(path).GetGeoTransform(can_return_null=True) == (pixels if made == "created" else None)

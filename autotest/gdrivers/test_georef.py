@@ -12,7 +12,7 @@ from stores import (GZIP, LITTLE, MULTISCALES, array_meta, convention, counting,
                     spatial_proj, write_coordinate)
 from support import (as_raster, assert_pixels, fixture_path, geotransform, held_band, name_of, open_array, open_ours, peak_memory,
                      read_all, same_crs, warnings_of)
-from writing import copy, source
+from writing import copy, document, source
 
 SHAPE = (4, 6)
 NORTH_UP = [10, 0, 500000, 0, -10, 5000000]  # as in spatial:transform
@@ -153,6 +153,9 @@ def test_wkt_in_an_attribute_is_the_crs_where_nothing_else_is(tmp_path, where, n
     if where == "array":
         gdal.OpenEx(name_of(path, "/data"), gdal.OF_RASTER | gdal.OF_UPDATE).SetSpatialRef(None)
         assert open_data(path).GetSpatialRef() is None
+    path = write_data(tmp_path / "c", {"crs": "local [m]", **spatial_proj(NORTH_UP, UTM33)})
+    gdal.OpenEx(name_of(path, "/data"), gdal.OF_RASTER | gdal.OF_UPDATE).SetSpatialRef(None)
+    assert open_data(path).GetSpatialRef() is None and document(path, "data")["attributes"]["crs"] == "local [m]"
     path = write_data(tmp_path / "b", {**attributes, "grid_mapping": "g"})
     write_grid_mapping(path, "g", crs_wkt=wkt("EPSG:32634"))
     assert same_crs(open_data(path), "EPSG:32634")
@@ -392,6 +395,10 @@ def test_conventions_count_by_their_priority(tmp_path):
     write_xy(path, (0, 1), (0, 1))
     dataset = open_data(path)
     assert geotransform(dataset) == NORTH_UP_GT and same_crs(dataset, UTM33)
+    gdal.SetConfigOption("CPL_DEBUG", "ShardedZarr")
+    _, heard = warnings_of(lambda: geotransform(open_data(path)))
+    gdal.SetConfigOption("CPL_DEBUG", None)
+    assert "ShardedZarr: /data: the transform is by spatial:transform, the CRS by proj:" in heard
     oracle.write(tmp_path / "data", array_meta(SHAPE, dimension_names=["y", "x"], attributes={
         "grid_mapping": "spatial_ref", "_CRS": {"wkt": wkt("EPSG:4326")}}), counting(SHAPE))
     assert same_crs(open_data(path), "EPSG:3857"), "CF comes before _CRS"

@@ -11,7 +11,7 @@ import oracle
 from stores import MULTISCALES, convention, group_meta, plain_meta, spatial_proj, write_coordinate
 from support import STEP, ask_peer, error_of, geotransform, name_of, open_ours, srs_of, warnings_of
 from test_edits import attributes_of, everything, georeferenced, update
-from writing import UTM, check_consolidated, copy, document, driver, files_of, source
+from writing import UTM, change_document, check_consolidated, copy, document, driver, files_of, source
 
 MOVED = (600000, 20, 0, 4000000, 0, -20)
 ROTATED = (500000, 10, 1, 5000000, 1, -10)
@@ -133,6 +133,15 @@ def test_entries_of_levels_follow_and_keep_what_others_put_there(tmp_path):
     now = document(path)["attributes"]
     assert now["proj:code"] == "EPSG:4326" and now["spatial:transform"] == [20, 0, 600000, 0, -20, 4000000] and now["multiscales"]["mine"] == 1
     assert now["multiscales"]["layout"][1]["mine"] == 2 and now["multiscales"]["layout"][1]["spatial:transform"] == [40, 0, 600000, 0, -40, 4000000]
+
+
+def test_levels_lie_as_their_base_where_the_group_has_the_other_registration(tmp_path):
+    path = ours(tmp_path / "a.zarr", "ALL")
+    change_document(path, attributes={"spatial:registration": "node"})
+    update(path, "/a").BuildOverviews("NEAREST", [2])
+    assert place_of(path) == (UTM, "32633") and place_of(path, "/ovr_2x/a") == ((UTM[0], 20, 0, UTM[3], 0, -20), "32633")
+    set_on(update(path, "/a"), "moved")
+    assert place_of(path)[0] == MOVED and place_of(path, "/ovr_2x/a")[0] == (MOVED[0], 40, 0, MOVED[3], 0, -40)
 
 
 def test_a_crs_keeps_the_geotransform_of_a_grid_mapping_of_several_arrays(tmp_path):

@@ -221,8 +221,9 @@ bool zs_spatial_is_declared(const zs_json *members);
 /* Whether members declare a transform, a bounding box or a CRS (zs_proj): these go together. A size alone, which every
  * multiscales entry of ours has, georeferences nothing. */
 bool zs_spatial_proj_is_declared(const zs_json *members);
-/* Gives a multiscales entry its size, and the transform where there is one. False without memory. */
-bool zs_spatial_write_level(zs_json *entry, const struct zs_georef_out *level);
+/* Gives a multiscales entry its size, and the transform where there is one; the registration where that or the
+ * attributes of its group have "node". False without memory. */
+bool zs_spatial_write_level(zs_json *entry, const struct zs_georef_out *level, const zs_json *group);
 
 /* Rectilinear products of zagg (FORMATS 7.1): `crs`, `resolution` and `bounds` of the group that holds the arrays. */
 bool zs_zagg_find_axes(const struct zs_node *node, const struct zs_scope *scope, struct zs_axes *axes);

@@ -52,26 +52,40 @@ static bool begin_search(struct zs_search *search, struct zs_hierarchy *hierarch
     return true;
 }
 
-typedef void (*find_fn)(struct zs_search *search);
+struct source {
+    const char *convention;
+    void (*find)(struct zs_search *search);
+};
 
 static enum zs_status find_transform(struct zs_search *search, struct zs_error *err)
 {
-    static const find_fn others[] = {zs_gdal_find_transform, zs_spatial_find_bbox, zs_ome_find_transform,
-                                     zs_zagg_find_transform};
+    static const struct source others[] = {{"gdal:geotransform", zs_gdal_find_transform},
+                                           {"spatial:bbox", zs_spatial_find_bbox},
+                                           {"OME-NGFF", zs_ome_find_transform},
+                                           {"zagg", zs_zagg_find_transform}};
+    struct zs_georef *out = search->out;
     zs_spatial_find_transform(search);
-    if (!search->out->has_transform)
+    out->transform_by = "spatial:transform";
+    if (!out->has_transform) {
         ZS_TRY(zs_cf_find_transform(search, err));
-    for (size_t i = 0; i < sizeof others / sizeof others[0] && !search->out->has_transform; i++)
-        others[i](search);
+        out->transform_by = "CF";
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0] && !out->has_transform; i++) {
+        others[i].find(search);
+        out->transform_by = others[i].convention;
+    }
     return ZS_OK;
 }
 
 static void find_crs(struct zs_search *search)
 {
-    static const find_fn all[] = {zs_proj_find_crs,  zs_cf_find_crs,   zs_gdal_find_crs,
-                                  zs_proj_find_epsg, zs_zagg_find_crs, zs_cf_find_implied_crs};
-    for (size_t i = 0; i < sizeof all / sizeof all[0] && search->out->srs == NULL; i++)
-        all[i](search);
+    static const struct source all[] = {{"proj:", zs_proj_find_crs},   {"CF", zs_cf_find_crs},
+                                        {"GDAL", zs_gdal_find_crs},    {"proj:epsg", zs_proj_find_epsg},
+                                        {"zagg", zs_zagg_find_crs},    {"CF", zs_cf_find_implied_crs}};
+    for (size_t i = 0; i < sizeof all / sizeof all[0] && search->out->srs == NULL; i++) {
+        all[i].find(search);
+        search->out->crs_by = all[i].convention;
+    }
 }
 
 static enum zs_status read_georef(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
@@ -97,6 +111,7 @@ static enum zs_status inherit_from_base(struct zs_search *search, struct zs_erro
     ZS_TRY(read_georef(search->hierarchy, base, search->axes, false, &from, err));
     if (search->out->srs == NULL) {
         search->out->srs = from.srs;
+        search->out->crs_by = from.crs_by;
         from.srs = NULL;
     }
     if (!search->out->has_transform && from.has_transform && search->axes.y >= 0 && search->width > 0 &&
@@ -105,6 +120,7 @@ static enum zs_status inherit_from_base(struct zs_search *search, struct zs_erro
         const double y = (double)base->array->shape[search->axes.y] / (double)search->height;
         const double *f = from.transform, t[6] = {f[0], f[1] * x, f[2] * y, f[3], f[4] * x, f[5] * y};
         if (zs_search_take(search, t)) {
+            search->out->transform_by = from.transform_by;
             search->out->pixel_is_point = from.pixel_is_point;
             search->out->is_area_declared = from.is_area_declared;
         }
@@ -161,8 +177,16 @@ void zs_georef_clear(struct zs_georef *georef)
 
 /* ---- Writing ---- */
 
+struct zs_georef_conventions zs_georef_conventions_of(enum zs_georef_style style)
+{
+    return (struct zs_georef_conventions){.spatial_proj = style != ZS_GEOREF_CF,
+                                          .cf = style != ZS_GEOREF_SPATIAL_PROJ,
+                                          .is_default = true,
+                                          .mapping_name = ZS_GRID_MAPPING};
+}
+
 void zs_georef_conventions_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
-                                struct zs_georef_conventions *conventions)
+                                enum zs_georef_style style, struct zs_georef_conventions *conventions)
 {
     struct zs_scope scope;
     memset(conventions, 0, sizeof *conventions);
@@ -171,14 +195,14 @@ void zs_georef_conventions_find(struct zs_hierarchy *hierarchy, const struct zs_
         conventions->spatial_proj = conventions->spatial_proj || zs_spatial_proj_is_declared(scope.source[i].members);
     conventions->cf = zs_cf_is_declared(hierarchy, &scope, axes, &conventions->mapping_name);
     if (!conventions->spatial_proj && !conventions->cf)
-        conventions->spatial_proj = conventions->cf = conventions->is_default = true;
+        *conventions = zs_georef_conventions_of(style);
 }
 
 bool zs_georef_has_registration(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
-                                bool has_transform)
+                                enum zs_georef_style style, bool has_transform)
 {
     struct zs_georef_conventions conventions;
-    zs_georef_conventions_find(hierarchy, node, axes, &conventions);
+    zs_georef_conventions_find(hierarchy, node, axes, style, &conventions);
     struct zs_georef_out out;
     zs_georef_out_name_dimensions(&out, node, axes);
     return has_transform && conventions.spatial_proj && out.dim_x != NULL;
@@ -210,9 +234,10 @@ static enum zs_status write_attributes(zs_json *attributes, const struct zs_geor
                                        struct zs_error *err)
 {
     struct zs_georef_out declared = *geo;
-    const bool is_cf_alone = !conventions->spatial_proj && shared->has_all;
-    declared.has_transform = geo->has_transform && !is_cf_alone && !(geo->is_brief && shared->has_all);
-    declared.srs = is_cf_alone ? NULL : geo->srs;
+    if (shared->has_all && (geo->is_brief || !conventions->spatial_proj))
+        declared.has_transform = false;
+    if (shared->has_all && !conventions->spatial_proj)
+        declared.srs = NULL;
     ZS_TRY(zs_write_spatial_proj(attributes, &declared, err));
     ZS_TRY(zs_gdal_members_write(attributes, geo, err));
     if (geo->srs == NULL && !geo->keeps_srs && !geo->has_transform)
@@ -227,8 +252,7 @@ enum zs_status zs_georef_write(struct zs_hierarchy *hierarchy, const struct zs_n
                                const struct zs_georef_conventions *conventions, const struct zs_georef_out *geo,
                                struct zs_georef_shared *shared, struct zs_error *err)
 {
-    const bool has_group = node->path[0] != '\0';
-    struct zs_georef_shared own = {.is_written = conventions->cf && has_group, .has_all = has_group};
+    struct zs_georef_shared own = {.is_written = conventions->cf && node->path[0] != '\0'};
     struct zs_georef_out written = *geo;
     zs_json *attributes;
     char *code = geo->is_brief && geo->srs != NULL ? zs_crs_to_code(geo->srs) : NULL;

@@ -29,6 +29,7 @@ struct zs_georef {
     bool pixel_is_point;
     bool is_area_declared; /* spatial:registration is "pixel"; else areas are what is usual */
     OGRSpatialReferenceH srs; /* owned; NULL when unknown; traditional GIS axis order is set */
+    const char *transform_by, *crs_by; /* with these: the convention that counts, to be shown */
     /* Two-dimensional coordinate arrays (longitude or x, latitude or y), borrowed, or NULL; set together, and only
      * without a transform. Their shape is (rows, columns) of the raster. */
     const struct zs_node *geolocation_x, *geolocation_y;
@@ -143,17 +144,23 @@ enum zs_status zs_write_dggs(zs_json *attributes, const struct zs_healpix *healp
 
 /* ---- The georeferencing of one array in the conventions that its store uses, for raster/ ---- */
 
+/* Which conventions a new raster gets. */
+enum zs_georef_style { ZS_GEOREF_ALL, ZS_GEOREF_SPATIAL_PROJ, ZS_GEOREF_CF };
+
 /* The conventions that georeference an array. */
 struct zs_georef_conventions {
     bool spatial_proj;       /* members of spatial: and proj: on the array, its groups or multiscales entries */
     bool cf;                 /* a grid mapping, or coordinate variables of X and Y */
-    bool is_default;         /* the store uses none, so all of them */
+    bool is_default;         /* the store uses none, so those of a style */
     const char *mapping_name; /* of the grid mapping variable; borrowed */
 };
 
-/* Finds what the array's store uses; everything where it uses nothing. `mapping_name` is borrowed from a node. */
+struct zs_georef_conventions zs_georef_conventions_of(enum zs_georef_style style);
+
+/* Finds what the array's store uses; where it uses nothing, those of the style. `mapping_name` is borrowed from a
+ * node. */
 void zs_georef_conventions_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
-                                struct zs_georef_conventions *conventions);
+                                enum zs_georef_style style, struct zs_georef_conventions *conventions);
 
 /* The georeferencing of the array, to be written. Borrows from the arguments. */
 struct zs_georef_out zs_georef_out_make(const struct zs_node *node, struct zs_axes axes,
@@ -166,7 +173,7 @@ void zs_georef_out_name_dimensions(struct zs_georef_out *geo, const struct zs_no
 /* Whether spatial: declares the array's registration (AREA_OR_POINT), with a transform or without; else it is a plain
  * attribute (ZS_REGISTRATION_ATTRIBUTE). */
 bool zs_georef_has_registration(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
-                                bool has_transform);
+                                enum zs_georef_style style, bool has_transform);
 
 /* Returns the attributes that georeference an array as a text, to compare arrays by: equal whatever their order, empty
  * when there are none. Leaves out coordinate variables. NULL without memory, freed with free(). */

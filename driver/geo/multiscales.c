@@ -163,8 +163,8 @@ bool zs_level_size(struct zs_hierarchy *hierarchy, const struct zs_node *group, 
 static const struct zs_convention convention = {"d35379db-88df-4056-af3a-620245f8e347", "multiscales"};
 
 /* Adds a level, which is derived from the one before; NULL: it is the base. */
-static bool add_level(zs_json *layout, const struct zs_georef_out *geo, const struct zs_pyramid_level *level,
-                      const struct zs_pyramid_level *before)
+static bool add_level(zs_json *layout, const zs_json *group, const struct zs_georef_out *geo,
+                      const struct zs_pyramid_level *level, const struct zs_pyramid_level *before)
 {
     zs_json *e = zs_json_add_object(layout, NULL);
     zs_json_add_string(e, "asset", level->asset);
@@ -184,7 +184,7 @@ static bool add_level(zs_json *layout, const struct zs_georef_out *geo, const st
         !zs_set_doubles(transform, "translation", translation, (size_t)ndim))
         return false;
     const struct zs_georef_out at = zs_georef_at_size(geo, level->width, level->height);
-    return geo->dim_x == NULL || zs_spatial_write_level(e, &at);
+    return geo->dim_x == NULL || zs_spatial_write_level(e, &at, group);
 }
 
 enum zs_status zs_write_multiscales(zs_json *group_attributes, const struct zs_georef_out *geo,
@@ -194,7 +194,7 @@ enum zs_status zs_write_multiscales(zs_json *group_attributes, const struct zs_g
     zs_json *layout = count > 0 ? zs_json_new_array() : NULL; /* paths may be texts of the one that is there */
     bool ok = count == 0 || layout != NULL;
     for (size_t i = 0; i < count && ok; i++)
-        ok = add_level(layout, geo, &levels[i], i > 0 ? &levels[i - 1] : NULL);
+        ok = add_level(layout, group_attributes, geo, &levels[i], i > 0 ? &levels[i - 1] : NULL);
     if (!ok || count == 0) {
         zs_json_free(layout);
         zs_json_remove(group_attributes, "multiscales");

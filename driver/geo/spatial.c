@@ -8,6 +8,7 @@
 
 #define PREFIX "spatial:"
 #define SHAPE "spatial:shape"
+#define REGISTRATION "spatial:registration"
 
 const char zs_spatial_dimensions[] = "spatial:dimensions";
 
@@ -107,7 +108,7 @@ void zs_spatial_find_transform(struct zs_search *search)
         if (!zs_json_doubles(zs_json_get(source->members, "spatial:transform"), a, 6) || !is_understood(search, p) ||
             !is_of_level(search, source))
             continue;
-        const zs_json *registration = zs_scope_inherited(&search->scope, p, "spatial:registration");
+        const zs_json *registration = zs_scope_inherited(&search->scope, p, REGISTRATION);
         double t[6] = {a[2], a[0], a[1], a[5], a[3], a[4]};
         if (zs_json_equals(registration, "node")) /* pixel centres */
             zs_transform_shift(t, -0.5, -0.5);
@@ -120,7 +121,7 @@ void zs_spatial_find_transform(struct zs_search *search)
 static bool take_bbox(struct zs_search *search, int p)
 {
     const struct zs_scope_source *source = &search->scope.source[p];
-    const zs_json *registration = zs_scope_inherited(&search->scope, p, "spatial:registration");
+    const zs_json *registration = zs_scope_inherited(&search->scope, p, REGISTRATION);
     const bool is_node = zs_json_equals(registration, "node");
     double b[4];
     if (!zs_json_doubles(zs_json_get(source->members, "spatial:bbox"), b, 4) || !is_understood(search, p) ||
@@ -147,7 +148,7 @@ void zs_spatial_find_bbox(struct zs_search *search)
 static const struct zs_convention convention = {"689b58e2-cf7b-45e0-9fff-9cfc0883d6b4", PREFIX};
 
 /* Members that this driver writes: a multiscales entry has the first four of them. */
-static const char *const known[] = {SHAPE,          "spatial:transform",   "spatial:registration",
+static const char *const known[] = {SHAPE,          "spatial:transform",   REGISTRATION,
                                     "spatial:bbox", zs_spatial_dimensions, "spatial:transform_type"};
 enum { OF_LEVEL = 4, OF_ARRAY = 6 };
 
@@ -178,7 +179,7 @@ static bool add_transform(zs_json *object, const struct zs_georef_out *geo, doub
 /* "pixel", which is the default, or "node". */
 static bool add_registration(zs_json *object, const struct zs_georef_out *geo)
 {
-    return zs_json_add_string(object, "spatial:registration", geo->pixel_is_point ? "node" : "pixel") != NULL;
+    return zs_json_add_string(object, REGISTRATION, geo->pixel_is_point ? "node" : "pixel") != NULL;
 }
 
 static bool add_bbox(zs_json *object, const struct zs_georef_out *geo, const double *transform)
@@ -231,12 +232,13 @@ enum zs_status zs_write_spatial_proj(zs_json *attributes, const struct zs_georef
     return ok ? ZS_OK : zs_fail_memory(err);
 }
 
-bool zs_spatial_write_level(zs_json *entry, const struct zs_georef_out *level)
+bool zs_spatial_write_level(zs_json *entry, const struct zs_georef_out *level, const zs_json *group)
 {
     double t[6];
+    const bool is_default = !level->pixel_is_point && !zs_json_equals(zs_json_get(group, REGISTRATION), "node");
     remove_known(entry, OF_LEVEL);
     return add_shape(entry, level) && (!level->has_transform || add_transform(entry, level, t)) &&
-           (!level->has_transform || !level->pixel_is_point || add_registration(entry, level));
+           (!level->has_transform || is_default || add_registration(entry, level));
 }
 
 bool zs_spatial_is_declared(const zs_json *members)

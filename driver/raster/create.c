@@ -32,21 +32,6 @@ static enum zs_status add_document(const struct new_raster *r, const char *name,
 
 /* ---- Georeferencing ---- */
 
-/* Where a raster lies. Borrows from the spec. */
-static struct zs_georef_out georef_of(const struct zs_raster_spec *spec)
-{
-    struct zs_georef_out geo = {.has_transform = spec->transform != NULL,
-                                .pixel_is_point = spec->pixel_is_point,
-                                .srs = spec->srs,
-                                .width = spec->width,
-                                .height = spec->height,
-                                .dim_x = spec->dim_x,
-                                .dim_y = spec->dim_y};
-    if (spec->transform != NULL)
-        memcpy(geo.transform, spec->transform, sizeof geo.transform);
-    return geo;
-}
-
 /* The coordinate variables of the extra dimensions. */
 static enum zs_status add_coordinates(const struct new_raster *r, struct zs_error *err)
 {
@@ -66,17 +51,23 @@ static enum zs_status add_coordinates(const struct new_raster *r, struct zs_erro
     return ZS_OK;
 }
 
-/* Georeferences the arrays of pixels; with the first one, what is beside them. */
-static enum zs_status write_georef(const struct new_raster *r, struct zs_error *err)
+/* Georeferences the group and the arrays of pixels; with the first one, what is beside them. */
+static enum zs_status write_georef(const struct new_raster *r, const struct zs_node *group, struct zs_error *err)
 {
     const struct zs_raster_spec *spec = r->spec;
-    const struct zs_georef_out geo = georef_of(spec);
-    const struct zs_georef_conventions conventions = {.spatial_proj = spec->style != ZS_GEOREF_CF,
-                                                      .cf = spec->style != ZS_GEOREF_SPATIAL_PROJ,
-                                                      .mapping_name = ZS_GRID_MAPPING};
+    const struct zs_axes axes = zs_raster_axes(spec);
+    const struct zs_georef_conventions conventions = zs_georef_conventions_of(spec->style);
     struct zs_georef_shared shared = {.is_written = false};
-    for (size_t i = 0; i < spec->array_count && (geo.has_transform || geo.srs != NULL); i++)
-        ZS_TRY(zs_georef_write(r->hierarchy, r->nodes[i], zs_raster_axes(spec), &conventions, &geo, &shared, err));
+    zs_json *attributes;
+    if (!spec->georef.has_transform && spec->georef.srs == NULL)
+        return ZS_OK;
+    const struct zs_georef_out geo = zs_georef_out_make(r->nodes[0], axes, &spec->georef);
+    if (conventions.spatial_proj) {
+        ZS_TRY(zs_hierarchy_edit(r->hierarchy, group, &attributes, err));
+        ZS_TRY(zs_write_spatial_proj(attributes, &geo, err));
+    }
+    for (size_t i = 0; i < spec->array_count; i++)
+        ZS_TRY(zs_georef_write(r->hierarchy, r->nodes[i], axes, &conventions, &geo, &shared, err));
     return ZS_OK;
 }
 
@@ -193,31 +184,27 @@ static enum zs_status make_group(const struct new_raster *r, const struct zs_nod
     return zs_group_make(r->hierarchy, "", r->group, group, err);
 }
 
-static enum zs_status add_group(const struct new_raster *r, struct zs_error *err)
+static enum zs_status add_group(const struct new_raster *r, const struct zs_node **group, struct zs_error *err)
 {
     const struct zs_raster_spec *spec = r->spec;
-    const struct zs_georef_out geo = georef_of(spec);
-    const struct zs_node *group;
     zs_json *attributes;
-    ZS_TRY(make_group(r, &group, err));
-    ZS_TRY(zs_hierarchy_edit(r->hierarchy, group, &attributes, err));
+    ZS_TRY(make_group(r, group, err));
+    ZS_TRY(zs_hierarchy_edit(r->hierarchy, *group, &attributes, err));
     if (spec->healpix != NULL)
         ZS_TRY(zs_write_dggs(attributes, spec->healpix, spec->dim_x,
                              has_cell_coordinate(spec) ? ZS_CELL_COORDINATE : NULL, err));
-    ZS_TRY(list_bands(attributes, spec, err));
-    if (spec->style == ZS_GEOREF_CF || (!geo.has_transform && geo.srs == NULL))
-        return ZS_OK;
-    return zs_write_spatial_proj(attributes, &geo, err);
+    return list_bands(attributes, spec, err);
 }
 
 static enum zs_status add_all(const struct new_raster *r, struct zs_error *err)
 {
-    ZS_TRY(add_group(r, err)); /* first: nothing can be added below what is not there */
+    const struct zs_node *group;
+    ZS_TRY(add_group(r, &group, err)); /* first: nothing can be added below what is not there */
     ZS_TRY(add_pixels(r, err));
     ZS_TRY(add_coordinates(r, err));
     if (has_cell_coordinate(r->spec))
         ZS_TRY(add_cell_coordinate(r, err));
-    ZS_TRY(write_georef(r, err));
+    ZS_TRY(write_georef(r, group, err));
     return r->group[0] == '\0' && !r->spec->is_not_consolidated ? zs_root_consolidate(r->hierarchy, err) : ZS_OK;
 }
 

@@ -22,9 +22,6 @@
 #include "geo/healpix.h"
 #include "zarr/document.h"
 
-/* Which georeferencing conventions are written. */
-enum zs_georef_style { ZS_GEOREF_ALL, ZS_GEOREF_SPATIAL_PROJ, ZS_GEOREF_CF };
-
 /* One array of the raster, with the properties of its bands. Borrowed. */
 struct zs_raster_array_spec {
     const char *name;
@@ -55,9 +52,7 @@ struct zs_raster_spec {
     int chunk_order; /* enum zs_chunk_order */
 
     const char *dim_x, *dim_y; /* dim_y NULL with `healpix` */
-    const double *transform; /* six numbers in GDAL's order, or NULL */
-    bool pixel_is_point;
-    OGRSpatialReferenceH srs; /* or NULL */
+    struct zs_georef georef; /* transform, pixel_is_point and srs (borrowed) */
     enum zs_georef_style style;
     bool is_not_consolidated; /* a new store gets no consolidated metadata; one that is there keeps what it has */
 

@@ -206,7 +206,7 @@ static enum zs_status read_georef(struct zs_hierarchy *hierarchy, const struct z
                                   struct zs_georef_out *geo, struct zs_error *err)
 {
     ZS_TRY(zs_georef_read(hierarchy, base, axes, georef, err));
-    zs_georef_conventions_find(hierarchy, base, axes, style);
+    zs_georef_conventions_find(hierarchy, base, axes, ZS_GEOREF_ALL, style);
     style->mapping_name = ZS_GRID_MAPPING; /* which rioxarray finds where nothing names it */
     *geo = zs_georef_out_make(base, axes, georef);
     return ZS_OK;

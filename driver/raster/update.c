@@ -35,6 +35,7 @@ struct raster {
     size_t count, capacity;
     bool has_own;               /* no member has a variable elsewhere */
     const struct zs_node *mask; /* the last one that was added */
+    enum zs_georef_style style; /* where none is declared */
 };
 
 static void clear_raster(struct raster *r)
@@ -208,7 +209,7 @@ static enum zs_status write_entries(struct zs_hierarchy *h, const struct zs_node
             at = zs_georef_at_size(geo, width, height);
         else
             at.has_transform = false;
-        if (!zs_spatial_write_level(entry, &at))
+        if (!zs_spatial_write_level(entry, &at, attributes))
             return zs_fail_memory(err);
     }
     return ZS_OK;
@@ -257,19 +258,19 @@ static enum zs_status find_wanted(struct zs_hierarchy *h, const struct member *o
 static const struct zs_georef_conventions aside = {.spatial_proj = true, .mapping_name = ZS_GRID_MAPPING};
 
 /* Writes all members: those with variables of their own in the conventions that they have (where the first has none,
- * in all), others in spatial: and proj: on the arrays alone. */
+ * in those of the style), others in spatial: and proj: on the arrays alone. */
 static enum zs_status write_members(struct zs_hierarchy *h, struct raster *r, const struct zs_georef_out *geo,
                                     struct zs_error *err)
 {
     struct zs_georef_conventions first, own;
-    zs_georef_conventions_find(h, r->list[0].node, r->list[0].axes, &first);
+    zs_georef_conventions_find(h, r->list[0].node, r->list[0].axes, r->style, &first);
     for (size_t i = 0; i < r->count; i++)
         r->list[i].shared.is_written = false;
     for (size_t i = 0; i < r->count; i++) {
         const struct member *one = &r->list[i];
         struct zs_georef_out at;
         ZS_TRY(find_wanted(h, one, geo, &at, err));
-        zs_georef_conventions_find(h, one->node, one->axes, &own);
+        zs_georef_conventions_find(h, one->node, one->axes, r->style, &own);
         ZS_TRY(zs_georef_write(h, one->node, one->axes,
                                !r->has_own                           ? &aside
                                : first.is_default || own.is_default ? &first
@@ -316,7 +317,7 @@ static enum zs_status write_raster(struct zs_hierarchy *h, struct raster *r, str
     struct zs_georef_conventions found;
     if (r->has_own && base->group != NULL) /* an array in the root's place is alone */
         ZS_TRY(find_users(h, r, err));
-    zs_georef_conventions_find(h, base->node, base->axes, &found);
+    zs_georef_conventions_find(h, base->node, base->axes, r->style, &found);
     *is_aside = !r->has_own && found.cf && !found.is_default;
     for (int i = 0; i < 2 && !is_done; i++) {
         if (i == 1) /* in units of the new CRS a transform that is kept may be another one */
@@ -332,14 +333,14 @@ static enum zs_status write_raster(struct zs_hierarchy *h, struct raster *r, str
 
 enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *const *nodes, const struct zs_axes *axes,
                                  size_t count, const struct zs_georef *now, const struct zs_georef *georef,
-                                 bool *is_aside, struct zs_error *err)
+                                 enum zs_georef_style style, bool *is_aside, struct zs_error *err)
 {
-    struct raster r = {.has_own = true};
+    struct raster r = {.has_own = true, .style = style};
     struct zs_georef set = *georef;
     *is_aside = false;
     enum zs_status status = find_raster(h, nodes, axes, count, &r, err);
     if (status == ZS_OK) {
-        if (!zs_georef_has_registration(h, nodes[0], axes[0], set.has_transform))
+        if (!zs_georef_has_registration(h, nodes[0], axes[0], style, set.has_transform))
             set.pixel_is_point = now->pixel_is_point;
         struct zs_georef_out wanted = zs_georef_out_make(nodes[0], axes[0], &set);
         wanted.keeps_transform = is_same_transform(&wanted, now);

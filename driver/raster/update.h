@@ -1,6 +1,6 @@
 /* raster/update.h: changes georeferencing and band properties of arrays in a store, which any writer may have made.
  *
- *   zs_update_georefs(h, &node, &axes, 1, &now, &geo, &is_aside, &err);   in memory, and coordinates in the store
+ *   zs_update_georefs(h, &node, &axes, 1, &now, &geo, ZS_GEOREF_ALL, &is_aside, &err);   in memory; coordinates: stored
  *   zs_update_bands(h, node, axes, bands, count, ZS_BAND_NODATA, &err);
  *   zs_hierarchy_flush(h, &err);                                    zarr.json of all that changed
  *
@@ -20,8 +20,9 @@
  *
  * A raster has its own variables when its coordinate variables of X and Y and its grid mapping lie in its group, and no
  * other array has their dimensions or names it, nor is another picture in that group. It is written anew in each
- * convention that it has (one without any: as a new raster), with what its group and the multiscales declare. Values of
- * coordinates are in the store at once, under other keys of chunks: they count when the documents are flushed.
+ * convention that it has (one without any: in those of `style`), with what its group and the multiscales declare.
+ * Values of coordinates are in the store at once, under other keys of chunks: they count when the documents are
+ * flushed.
  *
  * All other arrays get `spatial:` and `proj:` in their own attributes and those of their overviews, declared, which go
  * before all around; nothing else in the store is touched. *is_aside: CF declares another georeferencing there, which
@@ -29,7 +30,7 @@
  * unset. */
 enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *const *nodes, const struct zs_axes *axes,
                                  size_t count, const struct zs_georef *now, const struct zs_georef *georef,
-                                 bool *is_aside, struct zs_error *err);
+                                 enum zs_georef_style style, bool *is_aside, struct zs_error *err);
 
 /* Sets the fill value itself, together with `_FillValue`, of an array that has no chunks yet. The array's node is
  * replaced by *replacement, in the store at once; arrays opened from the old one are to be opened again. */

@@ -9,7 +9,7 @@ extern "C"
 {
 #include "base/parallel.h"
 #include "codec/codec.h"
-#include "zarr/name.h"
+#include "zarr/hierarchy.h"
 }
 
 namespace
@@ -262,7 +262,7 @@ static const std::vector<Row<Creation>> &creationRows()
          [](Creation &o, Value &v) {
              o.array_name = v.text;
              if (!zsIsArrayName(o.array_name))
-                 v.Refuse("a name without /, not of dots alone, not beginning with ovr_, not spatial_ref");
+                 v.Refuse("a name without / and \\, not of dots alone, not beginning with .z or ovr_, not spatial_ref");
          }},
         {ZS_RASTER, "DIM_NAMES", anyText(),
          "Names of the dimensions separated by commas, slowest first. Default: those of the source, else band,y,x",
@@ -523,7 +523,8 @@ bool ZSCreationOptions::Parse(CSLConstList given)
 
 bool zsIsArrayName(const std::string &name)
 {
-    return zs_is_inside_name(name.c_str()) && name != "spatial_ref" && !STARTS_WITH(name.c_str(), "ovr_");
+    return zs_node_check_name(name.c_str(), nullptr) == ZS_OK && name != "spatial_ref" &&
+           !STARTS_WITH(name.c_str(), "ovr_");
 }
 
 /* ---- Aliases ---- */

@@ -67,7 +67,6 @@ class NewRaster
     std::vector<std::string> m_names;
     std::vector<struct zs_raster_array_spec> m_arrays;
     CPLStringList m_metadata;
-    double m_transform[6];
     std::unique_ptr<OGRSpatialReference> m_srs;
     std::unique_ptr<ZSGcps> m_gcps;
 
@@ -271,12 +270,11 @@ void NewRaster::DescribeArrays(int bands)
 /* Transform, CRS, ground control points, and the metadata that are left. */
 void NewRaster::DescribeGeoreferencing()
 {
-    if (!IsCells() && zsReadTransform(*m_source, m_transform))
-        m_spec.transform = m_transform;
+    struct zs_georef &georef = m_spec.georef;
+    georef.has_transform = !IsCells() && zsReadTransform(*m_source, georef.transform);
     const char *registration = zsItemValueInAnyCase(m_metadata.List(), GDALMD_AREA_OR_POINT);
-    m_spec.pixel_is_point = !IsCells() && registration != nullptr && EQUAL(registration, GDALMD_AOP_POINT);
-    const bool isRegistered = m_spec.transform != nullptr && m_options.style != ZS_GEOREF_CF;
-    if (isRegistered || !m_spec.pixel_is_point)
+    georef.pixel_is_point = !IsCells() && registration != nullptr && EQUAL(registration, GDALMD_AOP_POINT);
+    if (!georef.pixel_is_point || (georef.has_transform && m_options.style != ZS_GEOREF_CF))
         zsSetItem(m_metadata, GDALMD_AREA_OR_POINT, nullptr); // by spatial:registration
     m_whole.SetItems(m_metadata.List());
     zsTakeDomains(m_whole, *m_source);
@@ -286,7 +284,7 @@ void NewRaster::DescribeGeoreferencing()
     m_gcps = std::make_unique<ZSGcps>(m_source->GetGCPCount(), m_source->GetGCPs(), m_source->GetGCPSpatialRef());
     m_spec.gcps = m_gcps->Get();
     m_srs = zsStoredSrs(m_source->GetSpatialRef(), nullptr);
-    m_spec.srs = m_srs != nullptr ? OGRSpatialReference::ToHandle(m_srs.get()) : nullptr;
+    georef.srs = m_srs != nullptr ? OGRSpatialReference::ToHandle(m_srs.get()) : nullptr;
 }
 
 bool NewRaster::Describe(int width, int height, int bands, GDALDataType type)
@@ -391,7 +389,7 @@ bool NewRaster::OpenArrays()
     m_raster = ShardedZarrDataset::Over(m_new->store, sources, group, options, GA_Update, &err);
     if (m_raster == nullptr)
         return zsReport(err);
-    m_raster->StartNew(m_options.chunk_order);
+    m_raster->StartNew(m_options.chunk_order, m_options.style);
     return !m_hasMask || m_raster->AddMask(&m_spec.encoding) == CE_None;
 }
 

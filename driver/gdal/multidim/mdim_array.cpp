@@ -620,7 +620,7 @@ bool ZSMdimArray::ChangeSpatialRef(OGRSpatialReferenceH srs)
         const ZSOwned<struct zs_georef> cleared(&now, zs_georef_clear);
         struct zs_georef wanted = now;
         wanted.srs = srs;
-        return zs_update_georefs(hierarchy, &node, &axes, 1, &now, &wanted, &isAside, err);
+        return zs_update_georefs(hierarchy, &node, &axes, 1, &now, &wanted, ZS_GEOREF_ALL, &isAside, err);
     });
 }
 

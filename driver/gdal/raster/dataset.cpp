@@ -64,8 +64,9 @@ void ShardedZarrDataset::AttachPam(const char *description)
     TryLoadXML();
 }
 
-void ShardedZarrDataset::StartNew(int chunkOrder)
+void ShardedZarrDataset::StartNew(int chunkOrder, enum zs_georef_style style)
 {
+    m_style = style;
     for (const auto &source : m_view.sources)
         zs_array_set_new(source.array->array, chunkOrder);
 }

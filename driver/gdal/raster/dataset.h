@@ -137,6 +137,7 @@ class ShardedZarrDataset : public ZSWithMetadata<GDALPamDataset>
     mutable struct zs_georef m_georef = {};
     mutable bool m_isGeorefRead = false;
     unsigned m_georefChanged = 0; /* what was set and is pending: TRANSFORM ... */
+    enum zs_georef_style m_style = ZS_GEOREF_ALL; /* in which it is written where the store declares none */
     mutable std::vector<GDAL_GCP> m_gcps;
     mutable std::vector<std::string> m_gcpNames;
     mutable OGRSpatialReference m_gcpSrs;
@@ -277,9 +278,9 @@ class ShardedZarrDataset : public ZSWithMetadata<GDALPamDataset>
     void AttachPam(const char *description);
     /* Makes a mask for all bands, with that encoding; null: as arrays of this driver have it. */
     CPLErr AddMask(const struct zs_encoding *encoding);
-    /* Notes that this process creates the arrays, with that order of chunks in shards (enum zs_chunk_order), which no
-     * store records. */
-    void StartNew(int chunkOrder);
+    /* Notes that this process creates the arrays, with that order of chunks in shards (enum zs_chunk_order) and in
+     * those conventions, which no store records. */
+    void StartNew(int chunkOrder, enum zs_georef_style style);
     /* Drops all that is pending: the store is not made. */
     void Abandon();
     /* Notes that Create() made the raster, which has fill values alone, and what it gets at the close: overviews of

@@ -31,6 +31,9 @@ void ShardedZarrDataset::ReadGeoref() const
         zsReport(err);
     if (!first.georefRead && shared.no_crs != nullptr)
         CPLError(CE_Warning, CPLE_AppDefined, "%s", shared.no_crs);
+    if (!first.georefRead && !first.georefFailed)
+        CPLDebug("ShardedZarr", "/%s: the transform is by %s, the CRS by %s", first.node->path,
+                 shared.has_transform ? shared.transform_by : "none", shared.srs != nullptr ? shared.crs_by : "none");
     first.georefRead = true;
     // A copy for each dataset: an OGRSpatialReference is for one thread at a time, even when it is only read.
     m_georef = shared;
@@ -86,12 +89,12 @@ CPLErr ShardedZarrDataset::SetSrs(const OGRSpatialReference *srs)
     return CE_None;
 }
 
-/* Whether a transform that is set means that there is none: zeros, or, where there is one, pixels counted from the
+/* Whether a transform that is set means that there is none: zeros, or, unless the store is new, pixels counted from the
  * corner. gdal_edit.py -unsetgt sets either, as the format is. */
-static bool isNone(const double *transform, bool isThere)
+static bool isNone(const double *transform, bool isNew)
 {
     static const double zeros[6] = {}, pixels[6] = {0, 1, 0, 0, 0, 1};
-    return std::equal(transform, transform + 6, zeros) || (isThere && std::equal(transform, transform + 6, pixels));
+    return std::equal(transform, transform + 6, zeros) || (!isNew && std::equal(transform, transform + 6, pixels));
 }
 
 CPLErr ShardedZarrDataset::SetTransform(const double *transform)
@@ -104,21 +107,16 @@ CPLErr ShardedZarrDataset::SetTransform(const double *transform)
     if (m_view.IsHealpix())
         return CE_None;
     Georef();
-    if (isNone(transform, m_georef.has_transform))
-    {
-        m_georef.has_transform = false;
-        m_georefChanged |= TRANSFORM;
-        return CE_None;
-    }
-    if (!zs_transform_is_valid(transform))
+    const bool isTransform = !isNone(transform, m_newStore != nullptr);
+    if (isTransform && !zs_transform_is_valid(transform))
         return zsRefuse(CPLE_IllegalArg,
                         "%s: expected a geotransform that can be inverted, found [%g, %g, %g, %g, %g, %g]",
                         zsShown(m_view.store->name).c_str(), transform[0], transform[1], transform[2], transform[3],
                         transform[4], transform[5]);
     std::copy(transform, transform + 6, m_georef.transform);
-    m_georef.has_transform = true;
+    m_georef.has_transform = isTransform;
     m_georefChanged |= TRANSFORM;
-    if (StoredGCPs().empty() || !m_gcpsAreDeclared)
+    if (!isTransform || StoredGCPs().empty() || !m_gcpsAreDeclared)
         return CE_None;
     KeepGCPs({});
     m_georefChanged |= POINTS;
@@ -290,7 +288,7 @@ enum zs_status ShardedZarrDataset::FlushGeoref(struct zs_error *err)
     bool isAside;
     m_view.ListArrays(nodes, axes);
     ZS_TRY(zs_update_georefs(m_view.store->hierarchy, nodes.data(), axes.data(), nodes.size(), &now, &wanted,
-                             &isAside, err));
+                             m_style, &isAside, err));
     if (isAside)
         CPLError(CE_Warning, CPLE_AppDefined,
                  "%s: other arrays use the coordinates or the grid mapping of /%s, which stay: its new "

@@ -295,7 +295,7 @@ CPLStringList ShardedZarrDataset::ItemsToWrite()
     const ZSArray &array = m_view.Array(0);
     const struct zs_georef &georef = Georef();
     if (array.axes.y < 0 || georef.is_area_declared ||
-        zs_georef_has_registration(m_view.store->hierarchy, array.node, array.axes, georef.has_transform))
+        zs_georef_has_registration(m_view.store->hierarchy, array.node, array.axes, m_style, georef.has_transform))
         zsSetItem(items, GDALMD_AREA_OR_POINT, StoredRegistration());
     return items;
 }
