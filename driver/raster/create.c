@@ -190,7 +190,7 @@ static enum zs_status make_group(const struct new_raster *r, const struct zs_nod
         return zs_fail(err, ZS_ARGUMENT,
                        "%s: expected a group as the root of a store that gets another array, found an array",
                        zs_hierarchy_store(r->hierarchy)->root);
-    return zs_group_make(r->hierarchy, "", r->group, group, err);
+    return zs_node_make(r->hierarchy, "", r->group, zs_group_document(), group, err);
 }
 
 static enum zs_status add_group(const struct new_raster *r, struct zs_error *err)

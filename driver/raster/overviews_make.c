@@ -411,7 +411,7 @@ static enum zs_status check_path(const struct zs_overviews *made, const struct z
     if (node == NULL)
         return zs_hierarchy_is_new(made->hierarchy)
                    ? ZS_OK
-                   : zs_contents_remove_left(zs_hierarchy_store(made->hierarchy), path, err);
+                   : zs_contents_remove_below(zs_hierarchy_store(made->hierarchy), path, true, err);
     if (is_listed(old, node))
         return ZS_OK;
     if (old->count == ZS_MOST_LEVELS)

@@ -167,7 +167,7 @@ static enum zs_status read_directory(void *ctx, size_t item, struct zs_error *er
         ZS_TRY(load(search, d->key, &d->node, err));
     if (d->node != NULL)
         d->owner = (struct owner){d->node->type == ZS_NODE_ARRAY ? d->key : NULL, d->node->array, true};
-    else if (d->owner.array == NULL) /* perhaps of an array whose document is missing */
+    else if (d->owner.array == NULL && d->key[0] != '\0') /* perhaps an array whose document is missing; no root is */
         d->owner.array = d->key;
     return ZS_OK;
 }
@@ -187,11 +187,16 @@ static enum zs_status take_all(struct search *search, size_t i, struct zs_error 
     return d.key[0] != '\0' ? zs_names_add(&search->contents->directories, zs_strdup(d.key), err) : ZS_OK;
 }
 
-/* Searches what is at and below a path. The root is no directory that may go. */
+/* Searches what is at and below a path, which may be nothing. The root is no directory that may go. */
 static enum zs_status find(struct zs_store *store, const char *path, struct zs_contents *contents,
                            struct zs_error *err)
 {
     struct search search = {.store = store, .contents = contents};
+    enum zs_link link = ZS_LINK_NONE;
+    if (path[0] != '\0')
+        ZS_TRY(zs_store_is_link(store, path, &link, err));
+    if (link != ZS_LINK_NONE) /* its target, even a document, does not belong to this store */
+        return zs_names_add(&contents->own, zs_strdup(path), err);
     (void)zs_store_wait_commits(store, NULL); /* what failed is removed, too */
     enum zs_status status = add_directory(&search, zs_strdup(path), (struct owner){0}, err);
     const int threads = store->is_remote ? LISTING_THREADS : 1; /* each listing there is a request */
@@ -225,43 +230,22 @@ enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_conten
     return status;
 }
 
-/* Finds what is at and below a path (not ""), which may be nothing. */
-static enum zs_status find_below(struct zs_store *store, const char *path, struct zs_contents *contents,
-                                 struct zs_error *err)
-{
-    enum zs_link link;
-    ZS_TRY(zs_store_is_link(store, path, &link, err));
-    if (link != ZS_LINK_NONE) /* its target, even a document, does not belong to this store */
-        return zs_names_add(&contents->own, zs_strdup(path), err);
-    return find(store, path, contents, err);
-}
-
-enum zs_status zs_contents_remove_left(struct zs_store *store, const char *path, struct zs_error *err)
+enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path, bool is_left, struct zs_error *err)
 {
     struct zs_contents found = {0};
     const char *last = NULL;
-    enum zs_status status = find_below(store, path, &found, err);
-    for (size_t i = 0; i < found.own.count && status == ZS_OK; i++)
+    enum zs_status status = find(store, path, &found, err);
+    for (size_t i = 0; i < found.own.count && is_left; i++)
         if (zs_is_document(found.own.list[i]))
             last = found.own.list[i]; /* of a node in a group rather than the group */
-    if (last != NULL)
+    if (status == ZS_OK && last != NULL)
         status = zs_fail(err, ZS_ARGUMENT,
                          "%s: there is a /%.*s already: it is not replaced; choose another name, or remove /%s",
                          store->root, (int)(strlen(last) - strlen("/" DOCUMENT)), last, path);
     else if (status == ZS_OK)
         status = zs_contents_remove(store, &found, err);
     zs_contents_clear(&found);
-    return status == ZS_UNSUPPORTED ? ZS_OK : status;
-}
-
-enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path, struct zs_error *err)
-{
-    struct zs_contents found = {0};
-    enum zs_status status = find_below(store, path, &found, err);
-    if (status == ZS_OK)
-        status = zs_contents_remove(store, &found, err);
-    zs_contents_clear(&found);
-    return status;
+    return is_left && status == ZS_UNSUPPORTED ? ZS_OK : status;
 }
 
 void zs_contents_clear(struct zs_contents *contents)

@@ -27,9 +27,7 @@ void zs_contents_clear(struct zs_contents *contents);
  * half-removed store does not open. */
 enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_contents *contents, struct zs_error *err);
 
-/* Removes the chunks that killed writers left at and below the path of a node that is not stored.
- * ZS_ARGUMENT, and nothing is removed, where a node is stored there. ZS_OK where listing is impossible. */
-enum zs_status zs_contents_remove_left(struct zs_store *store, const char *path, struct zs_error *err);
-
-/* Finds and removes the node at `path` and all below it. ZS_UNSUPPORTED where listing is impossible. */
-enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path, struct zs_error *err);
+/* Finds and removes what is at `path` and below it (not ""). ZS_UNSUPPORTED where listing is impossible. With is_left
+ * no node is stored there, only chunks that killed writers left: ZS_ARGUMENT, and nothing is removed, where one is, and
+ * ZS_OK where listing is impossible. */
+enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path, bool is_left, struct zs_error *err);

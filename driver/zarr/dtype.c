@@ -61,12 +61,8 @@ struct zs_dtype zs_dtype_of(enum zs_data_type type)
 /* The other of two integer types of one size. */
 static struct zs_dtype of_other_sign(const struct zs_dtype *dtype, bool is_unsigned)
 {
-    static const enum zs_data_type pairs[][2] = {
-        {ZS_INT8, ZS_UINT8}, {ZS_INT16, ZS_UINT16}, {ZS_INT32, ZS_UINT32}, {ZS_INT64, ZS_UINT64}};
-    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
-        if (dtype->type == pairs[i][!is_unsigned])
-            return zs_dtype_of(pairs[i][is_unsigned]);
-    return *dtype;
+    const bool is_other = dtype->type >= ZS_INT8 && dtype->type <= ZS_UINT64 && (dtype->name[0] == 'u') != is_unsigned;
+    return is_other ? zs_dtype_of(is_unsigned ? dtype->type + 1 : dtype->type - 1) : *dtype; /* an enum of pairs */
 }
 
 void zs_dtype_apply_unsigned(struct zs_dtype *dtype, const zs_json *attributes)
@@ -116,38 +112,33 @@ static enum zs_status parse_time_unit(const zs_json *configuration, struct zs_dt
     return ZS_OK;
 }
 
-enum zs_text_type zs_text_type_of(const zs_json *data_type, uint64_t *units)
+enum zs_text_type zs_text_type_of(const zs_json *data_type, uint64_t *bytes)
 {
+    static const char *const names[] = {
+        [ZS_TEXT_UTF32] = "fixed_length_utf32", [ZS_TEXT_UTF8] = "string", [ZS_TEXT_BYTES] = "null_terminated_bytes"};
     const zs_json *configuration;
     const char *name = zs_extension_name(data_type, &configuration);
-    uint64_t bytes = 0;
-    if (units != NULL)
-        *units = 0;
-    if (name != NULL && strcmp(name, "string") == 0)
-        return ZS_TEXT_UTF8;
-    if (name != NULL && strcmp(name, "null_terminated_bytes") == 0) {
-        if (units != NULL && zs_json_uint64(zs_json_get(configuration, "length_bytes"), &bytes))
-            *units = bytes;
-        return ZS_TEXT_BYTES;
+    if (bytes != NULL) {
+        *bytes = 0;
+        (void)zs_json_uint64(zs_json_get(configuration, "length_bytes"), bytes);
     }
-    if (name == NULL || strcmp(name, "fixed_length_utf32") != 0)
-        return ZS_TEXT_NONE;
-    if (units != NULL && zs_json_uint64(zs_json_get(configuration, "length_bytes"), &bytes) && bytes % 4 == 0)
-        *units = bytes / 4;
-    return ZS_TEXT_UTF32;
+    for (int type = ZS_TEXT_UTF32; type <= ZS_TEXT_BYTES && name != NULL; type++)
+        if (strcmp(name, names[type]) == 0)
+            return (enum zs_text_type)type;
+    return ZS_TEXT_NONE;
 }
 
 enum zs_status zs_text_dtype_parse(const zs_json *data_type, struct zs_dtype *dtype, struct zs_error *err)
 {
-    uint64_t units, bytes = 0;
+    uint64_t bytes;
     const zs_json *configuration;
     const char *name = zs_extension_name(data_type, &configuration);
-    const enum zs_text_type text = zs_text_type_of(data_type, &units);
-    if (text != ZS_TEXT_UTF8 && units == 0)
+    const enum zs_text_type text = zs_text_type_of(data_type, &bytes);
+    if (text == ZS_TEXT_UTF8)
+        bytes = 0;
+    else if (bytes == 0 || bytes > SIZE_MAX / 4 || (text == ZS_TEXT_UTF32 && bytes % 4 != 0))
         return zs_fail_found(err, ZS_INVALID, zs_json_get(configuration, "length_bytes"),
                              "data_type of text: length_bytes: expected a number above 0 (UTF-32: a multiple of 4)");
-    if (text != ZS_TEXT_UTF8 && (!zs_mul_u64(units, text == ZS_TEXT_UTF32 ? 4 : 1, &bytes) || bytes > SIZE_MAX / 4))
-        return zs_fail(err, ZS_INVALID, "data_type of text: the length_bytes are too many");
     *dtype = zs_dtype_of(ZS_RAW);
     dtype->size = dtype->swap_unit = sizeof(const unsigned char *);
     (void)snprintf(dtype->name, sizeof dtype->name, "%s", name);

@@ -397,7 +397,7 @@ static void free_work(struct work *work)
 /* Removes the objects of a node and of all below it. In a store that cannot be listed only the document goes. */
 static enum zs_status remove_node(struct zs_store *store, const char *path, struct zs_error *err)
 {
-    enum zs_status status = zs_contents_remove_below(store, path, err);
+    enum zs_status status = zs_contents_remove_below(store, path, false, err);
     if (status != ZS_UNSUPPORTED)
         return status;
     char *key = zs_document_key(path);

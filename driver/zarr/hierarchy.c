@@ -25,14 +25,6 @@ static size_t position(const struct zs_hierarchy *hierarchy, const char *path, b
     return i;
 }
 
-void zs_hierarchy_within(const struct zs_hierarchy *hierarchy, const char *path, size_t *first, size_t *end)
-{
-    bool is_there;
-    *first = *end = position(hierarchy, path, &is_there);
-    while (*end < hierarchy->count && zs_path_is_within(hierarchy->entries[*end].path, path))
-        ++*end;
-}
-
 struct zs_hierarchy_entry *zs_hierarchy_entry_at(const struct zs_hierarchy *hierarchy, const char *path)
 {
     bool is_there;

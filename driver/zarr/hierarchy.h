@@ -168,9 +168,6 @@ enum zs_status zs_add_document(struct zs_hierarchy *hierarchy, const char *path,
  * there. */
 enum zs_status zs_node_make(struct zs_hierarchy *hierarchy, const char *parent, const char *name, zs_json *document,
                             const struct zs_node **node, struct zs_error *err);
-/* The same for a group. */
-enum zs_status zs_group_make(struct zs_hierarchy *hierarchy, const char *parent, const char *name,
-                             const struct zs_node **node, struct zs_error *err);
 
 /* Whether a new node may have this name; else ZS_ARGUMENT. */
 enum zs_status zs_node_check_name(const char *name, struct zs_error *err);
@@ -178,16 +175,15 @@ enum zs_status zs_node_check_name(const char *name, struct zs_error *err);
 /* Changes the shape of an array, the names of its dimensions or, of a new array without chunks, the fill value (one
  * element, native order) by replacing the node at its path. NULL arguments keep the state of `node`, which may itself
  * be a replaced node; names[d] NULL removes a name. Flush arrays opened from the old node before, and reopen them
- * after; the caller deals with chunks outside the new shape. ZS_UNSUPPORTED when the document lists chunk lengths along
- * a dimension that changes, ZS_INVALID for a shape that is not valid. */
+ * after; the caller deals with chunks outside the new shape. ZS_INVALID for a shape that is not valid. */
 enum zs_status zs_array_update_document(struct zs_hierarchy *hierarchy, const struct zs_node *node,
                                         const uint64_t *shape, const char *const *names, const void *fill_value,
                                         const struct zs_node **replacement, struct zs_error *err);
 
 /* Renames a node within its group, with all nodes below it, in the store at once; pending changes are flushed before.
  * Reopen its arrays after. ZS_ARGUMENT for an invalid or taken name, ZS_UNSUPPORTED when the store has no directories.
- * A process that is killed meanwhile leaves the node at its old or its new path, at worst in a store without
- * consolidated metadata. */
+ * All nodes are looked up anew. Consolidated metadata are taken out meanwhile; those of the root are made again by a
+ * walk. A process that is killed meanwhile leaves the node at its old or its new path, at worst in a store without. */
 enum zs_status zs_node_rename(struct zs_hierarchy *hierarchy, const char *path, const char *name, struct zs_error *err);
 
 /* Adds consolidated metadata of all known nodes to the root of a new store, before its first flush. Later flushes keep

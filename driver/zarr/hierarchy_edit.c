@@ -196,17 +196,16 @@ enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *hierarchy, const char 
 
 enum zs_status zs_hierarchy_remove(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
 {
-    size_t first, end;
     if (path[0] == '\0')
         return zs_fail(err, ZS_ARGUMENT, "the root of a store cannot be removed from it");
     ZS_TRY(note(hierarchy, path, err));
-    zs_hierarchy_within(hierarchy, path, &first, &end);
-    for (size_t i = first; i < end; i++) {
-        struct zs_hierarchy_entry *entry = &hierarchy->entries[i];
-        vacate(hierarchy, entry);
-        zs_json_free(entry->before);
-        entry->before = NULL;
-        entry->change = i == first ? ZS_CHANGE_REMOVED : ZS_CHANGE_NONE;
+    struct zs_hierarchy_entry *const own = zs_hierarchy_entry_at(hierarchy, path);
+    const struct zs_hierarchy_entry *end = hierarchy->entries + hierarchy->count;
+    for (struct zs_hierarchy_entry *e = own; e < end && zs_path_is_within(e->path, path); e++) {
+        vacate(hierarchy, e);
+        zs_json_free(e->before);
+        e->before = NULL;
+        e->change = e == own ? ZS_CHANGE_REMOVED : ZS_CHANGE_NONE;
     }
     return ZS_OK;
 }
@@ -283,7 +282,7 @@ enum zs_status zs_node_make(struct zs_hierarchy *hierarchy, const char *parent, 
     char *path = NULL;
     enum zs_status status = new_path(hierarchy, parent, name, &path, err);
     if (status == ZS_OK && !hierarchy->is_new) /* of a writer that was killed */
-        status = zs_contents_remove_left(hierarchy->store, path, err);
+        status = zs_contents_remove_below(hierarchy->store, path, true, err);
     if (status == ZS_OK)
         status = zs_add_document(hierarchy, path, document, node, err);
     else
@@ -292,51 +291,31 @@ enum zs_status zs_node_make(struct zs_hierarchy *hierarchy, const char *parent, 
     return status;
 }
 
-enum zs_status zs_group_make(struct zs_hierarchy *hierarchy, const char *parent, const char *name,
-                             const struct zs_node **node, struct zs_error *err)
-{
-    return zs_node_make(hierarchy, parent, name, zs_group_document(), node, err);
-}
-
-/* A document with another shape, other names and another fill value; NULL without memory. */
-static zs_json *changed_document(const struct zs_node *node, int ndim, const uint64_t *shape, const char *const *names,
-                                 const void *fill_value)
-{
-    zs_json *document = zs_json_copy(node->document);
-    bool ok = document != NULL;
-    if (ok && shape != NULL)
-        ok = zs_json_set(document, "shape", zs_shape_list(shape, ndim)) != NULL;
-    if (ok && names != NULL)
-        ok = zs_json_set(document, "dimension_names", zs_name_list(names, ndim)) != NULL;
-    if (ok && fill_value != NULL) {
-        zs_json_remove(document, "fill_value");
-        ok = zs_fill_value_add(document, "fill_value", &node->array->dtype, fill_value) != NULL;
-    }
-    if (ok)
-        return document;
-    zs_json_free(document);
-    return NULL;
-}
-
 enum zs_status zs_array_update_document(struct zs_hierarchy *hierarchy, const struct zs_node *node,
                                         const uint64_t *shape, const char *const *names, const void *fill_value,
                                         const struct zs_node **replacement, struct zs_error *err)
 {
     struct zs_node *made;
-    const struct zs_array_meta *meta = node->array;
-    const size_t ndim = zs_json_size(zs_json_get(node->document, "shape"));
+    const int ndim = (int)zs_json_size(zs_json_get(node->document, "shape"));
     const char *grid = zs_extension_name(zs_json_get(node->document, "chunk_grid"), NULL);
     const bool keeps_grid = shape == NULL || (node->is_text && grid != NULL && strcmp(grid, "regular") == 0);
-    if (meta == NULL && (ndim > ZS_MAX_NDIM || !keeps_grid))
+    if (node->array == NULL && (ndim > ZS_MAX_NDIM || !keeps_grid))
         return zs_fail(err, ZS_UNSUPPORTED, "array /%s: it cannot be read, and not be changed like this", node->path);
-    for (size_t d = 0; d < ndim && shape != NULL && meta != NULL; d++)
-        if (shape[d] != meta->shape[d] && meta->edges[d] != NULL)
-            return zs_fail(err, ZS_UNSUPPORTED,
-                           "array /%s: its document lists the lengths of chunks along dimension "
-                           "%zu, for %llu elements: it cannot grow beyond them",
-                           node->path, d, (unsigned long long)meta->shape[d]);
-    zs_json *document = changed_document(node, (int)ndim, shape, names, fill_value);
-    ZS_TRY(make(node->path, document, meta == NULL, &made, err));
+    zs_json *document = zs_json_copy(node->document);
+    bool ok = document != NULL;
+    if (shape != NULL)
+        ok = ok && zs_json_set(document, "shape", zs_shape_list(shape, ndim)) != NULL;
+    if (names != NULL)
+        ok = ok && zs_json_set(document, "dimension_names", zs_name_list(names, ndim)) != NULL;
+    if (fill_value != NULL) {
+        zs_json_remove(document, "fill_value");
+        ok = ok && zs_fill_value_add(document, "fill_value", &node->array->dtype, fill_value) != NULL;
+    }
+    if (!ok) {
+        zs_json_free(document);
+        return zs_fail_memory(err);
+    }
+    ZS_TRY(make(node->path, document, node->array == NULL, &made, err));
     ZS_TRY(zs_hierarchy_add(hierarchy, made, err));
     *replacement = made;
     return ZS_OK;
@@ -438,39 +417,6 @@ enum zs_status zs_root_consolidate(struct zs_hierarchy *hierarchy, struct zs_err
 
 /* ---- Renaming a node within its group: its directory moves ---- */
 
-/* Copies a node to its path behind a move; NULL without memory. */
-static struct zs_node *copy_at(const struct zs_node *node, const char *from, const char *to)
-{
-    struct zs_node *copy = NULL;
-    char *path = zs_format("%s%s", to, node->path + strlen(from));
-    if (path != NULL && node->document == NULL)
-        (void)zs_node_create_implicit(path, &copy, NULL);
-    else if (path != NULL)
-        (void)zs_node_create(path, zs_json_copy(node->document), true, &copy, NULL);
-    free(path);
-    return copy;
-}
-
-/* Moves what the table has at and below a path to another one. */
-static enum zs_status move_nodes(struct zs_hierarchy *hierarchy, const char *from, const char *to,
-                                 struct zs_error *err)
-{
-    size_t first, end;
-    zs_hierarchy_within(hierarchy, from, &first, &end);
-    for (size_t left = end - first; left > 0; left--, first++) {
-        const size_t count = hierarchy->count;
-        if (hierarchy->entries[first].node == NULL)
-            continue;
-        struct zs_node *copy = copy_at(hierarchy->entries[first].node, from, to);
-        ZS_TRY_MEMORY(copy, err);
-        vacate(hierarchy, &hierarchy->entries[first]);
-        ZS_TRY(put_node(hierarchy, copy, err));
-        if (zs_path_compare(to, from) < 0) /* it was put before them */
-            first += hierarchy->count - count;
-    }
-    return ZS_OK;
-}
-
 static enum zs_status put_document(struct zs_store *store, const char *path, const zs_json *document,
                                    struct zs_error *err)
 {
@@ -482,64 +428,60 @@ static enum zs_status put_document(struct zs_store *store, const char *path, con
     return status;
 }
 
-/* Lists in a group's document what is at and below a path in it under another one. */
-static enum zs_status list_moved(zs_json *document, const char *from, const char *to, struct zs_error *err)
+/* Takes the consolidated metadata out of the groups above a path: readers must not take moved chunks for absent ones.
+ * *is_listed: the root had some. */
+static enum zs_status unlist(struct zs_store *store, const char *path, bool *is_listed, struct zs_error *err)
 {
-    zs_json *moved = zs_json_new_object();
-    bool ok = moved != NULL;
-    for (const zs_json *m = zs_json_first(zs_document_listing(document)); m != NULL && ok; m = zs_json_next(m)) {
-        const char *name = zs_json_name(m);
-        if (zs_path_is_within(name, to)) /* it was not there any more */
-            continue;
-        char *path = zs_path_is_within(name, from) ? zs_format("%s%s", to, name + strlen(from)) : zs_strdup(name);
-        ok = path != NULL && zs_json_add(moved, path, zs_json_copy(m)) != NULL;
-        free(path);
-    }
-    if (ok)
-        ok = zs_json_set(zs_json_get_mutable(document, "consolidated_metadata"), "metadata", moved) != NULL;
-    else
-        zs_json_free(moved);
-    return ok ? ZS_OK : zs_fail_memory(err);
-}
-
-/* Renames a directory, while a group above it (NULL: there is none), and all above that, have no consolidated metadata:
- * readers must not take moved chunks for absent ones. */
-static enum zs_status rename_below(struct zs_store *store, const char *group, const char *from, const char *to,
-                                   bool *is_moved, struct zs_error *err)
-{
-    zs_json *document = NULL, *own = NULL;
-    if (group == NULL) {
-        const enum zs_status status = zs_store_rename(store, from, to, err);
-        *is_moved = status == ZS_OK;
-        return status;
-    }
-    ZS_TRY(zs_document_load(store, group, &document, NULL, err));
-    const bool is_listed = zs_document_listing(document) != NULL;
-    char *above = zs_path_parent(group);
-    enum zs_status status = above != NULL || group[0] == '\0' ? ZS_OK : zs_fail_memory(err);
-    if (is_listed && status == ZS_OK)
-        status = (own = zs_document_own(document)) != NULL ? put_document(store, group, own, err) : zs_fail_memory(err);
-    if (status == ZS_OK)
-        status = rename_below(store, above, from, to, is_moved, err);
-    if (is_listed && *is_moved && status == ZS_OK)
-        status = list_moved(document, zs_path_below(group, from), zs_path_below(group, to), err);
-    if (is_listed && *is_moved && status == ZS_OK)
+    zs_json *document = NULL;
+    char *group = zs_path_parent(path);
+    if (group == NULL)
+        return path[0] == '\0' ? ZS_OK : zs_fail_memory(err);
+    enum zs_status status = zs_document_load(store, group, &document, NULL, err);
+    const zs_json *listing = zs_document_listing(document);
+    *is_listed = group[0] == '\0' && zs_json_size(listing) > 0;
+    if (status == ZS_OK && listing != NULL) {
+        zs_json_remove(document, "consolidated_metadata");
         status = put_document(store, group, document, err);
-    else if (own != NULL && !*is_moved)
-        (void)put_document(store, group, document, NULL);
+    }
+    if (status == ZS_OK)
+        status = unlist(store, group, is_listed, err);
     zs_json_free(document);
-    zs_json_free(own);
-    free(above);
+    free(group);
     return status;
 }
 
-/* Renames a directory in a group of a store that is locked where there are locks. */
-static enum zs_status rename_stored(struct zs_store *store, const char *parent, const char *from, const char *to,
+/* Empties the table: nodes are read again when they are asked for. */
+static void forget_all(struct zs_hierarchy *hierarchy)
+{
+    while (hierarchy->count > 0) {
+        struct zs_hierarchy_entry *entry = &hierarchy->entries[--hierarchy->count];
+        vacate(hierarchy, entry);
+        free(entry->path);
+    }
+    hierarchy->is_walked = hierarchy->is_consolidated = false;
+}
+
+/* Finds all nodes, and lists them in the root's document. */
+static enum zs_status list_again(struct zs_hierarchy *hierarchy, struct zs_error *err)
+{
+    const struct zs_node *root, **nodes;
+    size_t count;
+    ZS_TRY(zs_hierarchy_node(hierarchy, "", &root, err));
+    ZS_TRY(zs_hierarchy_list(hierarchy, &nodes, &count, err));
+    free(nodes);
+    ZS_TRY(zs_root_consolidate(hierarchy, err));
+    return put_document(hierarchy->store, "", root->document, err);
+}
+
+/* Renames a directory in a store that is locked where there are locks. */
+static enum zs_status rename_stored(struct zs_hierarchy *hierarchy, const char *from, const char *to,
                                     struct zs_error *err)
 {
+    struct zs_store *store = hierarchy->store;
     char **names = NULL;
     zs_json *document = NULL;
-    bool is_moved = false;
+    bool is_listed = false;
+    const bool was_consolidated = hierarchy->is_consolidated;
     enum zs_status status = zs_store_list(store, from, &names, err);
     const bool is_there = status == ZS_OK && names[0] != NULL;
     zs_names_free(names);
@@ -548,7 +490,17 @@ static enum zs_status rename_stored(struct zs_store *store, const char *parent, 
     if (status == ZS_OK)
         status = zs_document_load(store, from, &document, NULL, err); /* a node whose document is damaged stays */
     zs_json_free(document);
-    return status == ZS_OK ? rename_below(store, parent, from, to, &is_moved, err) : status;
+    ZS_TRY(status);
+    status = unlist(store, from, &is_listed, err);
+    if (status == ZS_OK)
+        status = zs_store_rename(store, from, to, err);
+    forget_all(hierarchy);
+    if (is_listed) {
+        const enum zs_status listed = list_again(hierarchy, status == ZS_OK ? err : NULL);
+        hierarchy->is_consolidated = was_consolidated && listed == ZS_OK;
+        status = status == ZS_OK ? listed : status;
+    }
+    return status;
 }
 
 enum zs_status zs_node_rename(struct zs_hierarchy *hierarchy, const char *path, const char *name, struct zs_error *err)
@@ -565,11 +517,9 @@ enum zs_status zs_node_rename(struct zs_hierarchy *hierarchy, const char *path, 
     char *parent = zs_path_parent(path);
     enum zs_status status = parent != NULL ? new_path(hierarchy, parent, name, &to, err) : zs_fail_memory(err);
     if (status == ZS_OK && (status = zs_hierarchy_enter(store, &lock, err)) == ZS_OK) {
-        status = rename_stored(store, parent, path, to, err);
+        status = rename_stored(hierarchy, path, to, err);
         zs_store_unlock(store, lock);
     }
-    if (status == ZS_OK)
-        status = zs_hierarchy_keep(hierarchy, move_nodes(hierarchy, path, to, err));
     free(parent);
     free(to);
     return status;

@@ -61,8 +61,6 @@ enum zs_status zs_hierarchy_check_path(const char *path, struct zs_error *err);
 
 /* Returns the entry of a clean path; NULL when the table has none. Neither reads the store nor takes the lock. */
 struct zs_hierarchy_entry *zs_hierarchy_entry_at(const struct zs_hierarchy *hierarchy, const char *path);
-/* Finds the entries at and below a clean path: from *first to before *end. */
-void zs_hierarchy_within(const struct zs_hierarchy *hierarchy, const char *path, size_t *first, size_t *end);
 
 /* Whether entry number `i` of the table is a node that a list has: not a directory without nodes, which was guessed to
  * be a group as it was named. */

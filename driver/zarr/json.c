@@ -123,33 +123,29 @@ static enum zs_status scan(const char *text, size_t length, struct zs_buffer *ou
 
 /* ---- Parsing ---- */
 
-struct named {
-    const char *name;
-    size_t at;
-    zs_json *member;
-};
-
 static int by_name(const void *a, const void *b)
 {
-    const struct named *x = a, *y = b;
-    const int order = strcmp(x->name, y->name);
-    return order != 0 ? order : x->at < y->at ? -1 : 1;
+    const zs_json *x = *(zs_json *const *)a, *y = *(zs_json *const *)b;
+    const int order = strcmp(x->string, y->string);
+    return order != 0 ? order : x->valueint < y->valueint ? -1 : 1;
 }
 
 /* Keeps the last of members that have one name. False without memory. */
 static bool keep_last(zs_json *object)
 {
-    struct named few[16], *list = few;
+    zs_json *few[16], **list = few;
     const size_t n = zs_json_size(object);
     if (n > sizeof few / sizeof few[0] && (list = zs_calloc(n, sizeof *list)) == NULL)
         return false;
     size_t count = 0;
-    for (zs_json *m = object->child; m != NULL; m = m->next, count++)
-        list[count] = (struct named){m->string, count, m};
-    qsort(list, count, sizeof *list, by_name);
+    for (zs_json *m = object->child; m != NULL; m = m->next) {
+        m->valueint = (int)count; /* nothing else uses that: there are no numbers */
+        list[count++] = m;
+    }
+    qsort(list, count, sizeof(zs_json *), by_name);
     for (size_t i = 0; i + 1 < count; i++)
-        if (strcmp(list[i].name, list[i + 1].name) == 0)
-            cJSON_Delete(cJSON_DetachItemViaPointer(object, list[i].member));
+        if (strcmp(list[i]->string, list[i + 1]->string) == 0)
+            cJSON_Delete(cJSON_DetachItemViaPointer(object, list[i]));
     if (list != few)
         free(list);
     return true;
@@ -353,18 +349,10 @@ bool zs_json_uint64(const zs_json *node, uint64_t *out)
 
 bool zs_json_doubles(const zs_json *array, double *out, size_t n)
 {
-    if (!cJSON_IsArray(array) || zs_json_size(array) != n)
-        return false;
-    /* Twice, so that *out is left alone when one is not a number. */
-    for (const zs_json *c = array->child; c != NULL; c = c->next) {
-        double ignored;
-        if (!zs_json_double(c, &ignored))
-            return false;
-    }
-    size_t i = 0;
-    for (const zs_json *c = array->child; c != NULL; c = c->next)
-        (void)zs_json_double(c, &out[i++]);
-    return true;
+    bool are_numbers = cJSON_IsArray(array) && zs_json_size(array) == n;
+    for (const zs_json *c = zs_json_first(array); c != NULL && are_numbers; c = c->next)
+        are_numbers = zs_json_double(c, out++);
+    return are_numbers;
 }
 
 /* ---- Building ---- */

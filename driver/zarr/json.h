@@ -80,7 +80,7 @@ bool zs_json_equals(const zs_json *node, const char *expected);
 /* Whether two nodes are equal: numbers token by token, members in any order. */
 bool zs_json_is_same(const zs_json *a, const zs_json *b);
 
-/* Reads an array of exactly n numbers. */
+/* Reads an array of exactly n numbers; some may be read where one is none. */
 bool zs_json_doubles(const zs_json *array, double *out, size_t n);
 
 /* The node as compact JSON text; exact integers and non-finite tokens come out as they were read. NULL without memory.

@@ -5,31 +5,21 @@
 #include <inttypes.h>
 #include <locale.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* strtod and printf follow the thread's locale; this one is switched to around them. Never
- * freed: it belongs to the process. */
-static locale_t c_locale;
-static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
-
-static void make_c_locale(void)
-{
-    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-}
-
+/* strtod and printf follow the thread's locale: this one is switched to around them. */
 static locale_t enter_c_locale(void)
 {
-    (void)pthread_once(&c_locale_once, make_c_locale);
-    return c_locale != (locale_t)0 ? uselocale(c_locale) : (locale_t)0;
+    const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    return c != (locale_t)0 ? uselocale(c) : (locale_t)0;
 }
 
 static void leave_c_locale(locale_t before)
 {
     if (before != (locale_t)0)
-        (void)uselocale(before);
+        freelocale(uselocale(before));
 }
 
 static size_t digits(const char *text, size_t n)
