@@ -14,9 +14,9 @@
 #define LISTING_THREADS 16
 #define DOCUMENT "zarr.json"
 
-/* The array whose chunks a directory may hold. */
+/* The node whose chunks a directory may hold. */
 struct owner {
-    const char *array;                /* its path; NULL: there is none */
+    const char *array;                /* its path; NULL: a group's, or not known */
     const struct zs_array_meta *meta; /* NULL: the document is missing, or cannot be read */
     bool has_document;
 };
@@ -39,15 +39,27 @@ struct search {
 
 /* ---- Names ---- */
 
+/* The key of a chunk, below its array, at the end of a path in which there is no document: a "c", and what is behind the
+ * last one. No root is an array. NULL: there is none. */
+static const char *guess_key(const char *path)
+{
+    const char *p = path + strlen(path);
+    while (p > path && strchr("0123456789./", p[-1]) != NULL)
+        p--;
+    return p - path > 2 && p[-1] == 'c' && p[-2] == '/' ? p - 1 : NULL;
+}
+
 /* Whether a key is that of a chunk of the owner, or with is_directory of a directory that may hold chunks: numbers
  * behind a "c", with one separator of the two: an array that replaces another takes the other one, and old chunks may
  * be left. By the encoding "v2" numbers alone, with its separator. */
 static bool is_chunk_key(const struct owner *owner, const char *key, bool is_directory)
 {
-    if (owner->array == NULL)
-        return false;
     const struct zs_array_meta *meta = owner->meta;
-    const char *begin = zs_path_below(owner->array, key), *p = begin;
+    const char *begin = owner->array != NULL ? zs_path_below(owner->array, key)
+                                             : owner->has_document ? NULL : guess_key(key);
+    const char *p = begin;
+    if (begin == NULL)
+        return false;
     const bool is_v2 = meta != NULL ? meta->key_is_v2 : owner->has_document && *p != 'c';
     char separator = meta != NULL && is_v2 ? meta->key_separator : '\0';
     int numbers = 0;
@@ -135,7 +147,7 @@ static enum zs_status add_directory(struct search *search, char *key, struct own
 static enum zs_status take_directory(struct search *search, const struct directory *d, const char *name,
                                      struct zs_error *err)
 {
-    char *key = zs_format("%s%s%.*s", d->key, d->key[0] != '\0' ? "/" : "", (int)zs_prefix_length(name), name);
+    char *key = zs_path_join(d->key, name);
     ZS_TRY_MEMORY(key, err);
     const bool is_for_chunks = is_chunk_key(&d->owner, key, true);
     enum zs_link link;
@@ -167,8 +179,6 @@ static enum zs_status read_directory(void *ctx, size_t item, struct zs_error *er
         ZS_TRY(load(search, d->key, &d->node, err));
     if (d->node != NULL)
         d->owner = (struct owner){d->node->type == ZS_NODE_ARRAY ? d->key : NULL, d->node->array, true};
-    else if (d->owner.array == NULL && d->key[0] != '\0') /* perhaps an array whose document is missing; no root is */
-        d->owner.array = d->key;
     return ZS_OK;
 }
 

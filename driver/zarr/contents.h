@@ -3,7 +3,7 @@
  * Own are documents (each zarr.json that is a Zarr v3 node), chunks by the keys that their array's metadata give them
  * (of the default encoding with either separator: a replaced array has the other one), side-cars of the documents
  * (.aux.xml, .ovr), and unfinished files of this driver. Where a killed writer left an array without a document, keys
- * of the default encoding ("c/0/1") are chunks. Everything else is foreign. Symbolic links are not followed: a link is
+ * of the default encoding ("x/c/0/1", not the root's) are chunks. Everything else is foreign. Symbolic links are not followed: a link is
  * own when it stands for a node or for chunks, its target never is. */
 #pragma once
 

@@ -272,7 +272,7 @@ static enum zs_status build(struct work *work, struct item *item, struct zs_erro
         if (status != ZS_OK && (status != ZS_INVALID || work->hierarchy != NULL))
             return status;
         is_changed = is_changed && status == ZS_OK;
-    } else if (item->document == NULL && was != NULL && was->document != NULL && !was->is_implicit) {
+    } else if (item->document == NULL && was != NULL && !was->is_implicit) {
         return zs_fail(err, ZS_INVALID,
                        "%s/%s: another writer removed or renamed this %s meanwhile: nothing is added to it, and "
                        "chunks that were written there belong to no array", work->store->root, item->path,
@@ -322,15 +322,12 @@ static enum zs_status put_all(struct work *work, struct zs_error *err)
 
 /* ---- All documents ---- */
 
-/* Orders new documents before those that refer to them, then deeper ones first, so that a group follows its members. */
+/* Orders new documents before those that refer to them, else by their paths, backwards: a group follows its members. */
 static int compare_order(const void *a, const void *b)
 {
     const struct item *first = a, *second = b;
     if (is_first(first) != is_first(second))
         return is_first(first) ? -1 : 1;
-    const size_t depth = zs_path_depth(first->path), other = zs_path_depth(second->path);
-    if (depth != other)
-        return other < depth ? -1 : 1;
     return zs_path_compare(second->path, first->path);
 }
 

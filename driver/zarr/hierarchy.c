@@ -146,24 +146,15 @@ static enum zs_status ask(struct zs_hierarchy *hierarchy, const char *path, stru
     return is_group ? zs_node_create_implicit(path, node, err) : fail_absent(hierarchy, path, err);
 }
 
-/* Counts a look-up or a listing that failed, and fails with its reason. */
-static enum zs_status fail_look_up(struct zs_hierarchy *hierarchy, enum zs_status status,
-                                   const struct zs_error *reason, struct zs_error *err)
+/* Counts a look-up or a listing that failed, and returns its status. */
+static enum zs_status count_failure(struct zs_hierarchy *hierarchy, enum zs_status status, const struct zs_error *reason)
 {
     (void)pthread_mutex_lock(&hierarchy->lock);
     hierarchy->reason = *reason;
     hierarchy->failure = status;
     hierarchy->failures++;
     (void)pthread_mutex_unlock(&hierarchy->lock);
-    return zs_fail(err, status, "%s", reason->message);
-}
-
-/* Fails for lack of memory, which is counted as each failure is: the node may be there. */
-static enum zs_status fail_without_memory(struct zs_hierarchy *hierarchy, struct zs_error *err)
-{
-    struct zs_error reason;
-    const enum zs_status status = zs_fail_memory(&reason);
-    return fail_look_up(hierarchy, status, &reason, err);
+    return status;
 }
 
 size_t zs_hierarchy_failures(struct zs_hierarchy *hierarchy)
@@ -200,22 +191,22 @@ static enum zs_status find(struct zs_hierarchy *hierarchy, const char *path, con
         return zs_fail(err, ZS_NOT_FOUND, "%s: the consolidated metadata list no array or group \"%s\"",
                        hierarchy->store->root, path);
 
-    struct zs_error reason = {0};
+    struct zs_error own, *reason = err != NULL ? err : &own;
     struct zs_node *found = NULL;
-    status = ask(hierarchy, path, &found, &reason);
-    if (status != ZS_OK && !zs_is_no_node(status))
-        return fail_look_up(hierarchy, status, &reason, err);
-    status = zs_hierarchy_put(hierarchy, path, found, status, &reason, node, err);
-    return status == ZS_NO_MEMORY ? fail_without_memory(hierarchy, err) : status;
+    status = ask(hierarchy, path, &found, reason);
+    if (status == ZS_OK || zs_is_no_node(status))
+        status = zs_hierarchy_put(hierarchy, path, found, status, reason, node, reason);
+    return status == ZS_OK || zs_is_no_node(status) ? status : count_failure(hierarchy, status, reason);
 }
 
 enum zs_status zs_hierarchy_node(struct zs_hierarchy *hierarchy, const char *path, const struct zs_node **node,
                                  struct zs_error *err)
 {
-    char *clean;
-    enum zs_status status = path != NULL ? zs_path_clean(path, &clean, err) : ZS_NO_MEMORY;
-    if (status != ZS_OK)
-        return status == ZS_NO_MEMORY ? fail_without_memory(hierarchy, err) : status;
+    char *clean = NULL;
+    struct zs_error own, *reason = err != NULL ? err : &own;
+    enum zs_status status = path != NULL ? zs_path_clean(path, &clean, reason) : zs_fail_memory(reason);
+    if (status != ZS_OK) /* without memory it may be there */
+        return status == ZS_INVALID ? status : count_failure(hierarchy, status, reason);
     status = find(hierarchy, clean, node, err);
     free(clean);
     return status;
@@ -429,14 +420,14 @@ enum zs_status zs_hierarchy_list(struct zs_hierarchy *hierarchy, const struct zs
                                  struct zs_error *err)
 {
     struct walk w = {.hierarchy = hierarchy};
-    struct zs_error reason = {0};
+    struct zs_error own, *reason = err != NULL ? err : &own;
     const bool is_complete = hierarchy->is_consolidated || hierarchy->is_walked;
     const struct zs_node *root;
-    enum zs_status status = is_complete ? ZS_OK : find(hierarchy, "", &root, &reason);
+    enum zs_status status = is_complete ? ZS_OK : find(hierarchy, "", &root, reason);
     if (!is_complete && status == ZS_OK && root->type == ZS_NODE_GROUP)
-        status = walk_below(&w, "", 0, &reason);
+        status = walk_below(&w, "", 0, reason);
     if (status != ZS_OK && (status != ZS_UNSUPPORTED || w.directories > 0)) /* else the store cannot be listed */
-        return fail_look_up(hierarchy, status, &reason, err);
+        return count_failure(hierarchy, status, reason);
     if (status == ZS_OK)
         hierarchy->is_walked = true;
     return zs_hierarchy_list_known(hierarchy, nodes, count, err);

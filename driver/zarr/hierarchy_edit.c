@@ -101,7 +101,7 @@ static enum zs_status note(struct zs_hierarchy *hierarchy, const char *path, str
     hierarchy->edits++;
     if (entry->change == ZS_CHANGE_EDIT || entry->change == ZS_CHANGE_NEW)
         return ZS_OK;
-    const bool is_stored = entry->node != NULL && entry->node->document != NULL;
+    const bool is_stored = entry->node != NULL && !entry->node->is_implicit;
     entry->before = is_stored ? zs_document_own(entry->node->document) : NULL;
     if (is_stored && entry->before == NULL)
         return zs_fail_memory(err);
@@ -141,16 +141,11 @@ enum zs_status zs_hierarchy_edit(struct zs_hierarchy *hierarchy, const struct zs
     if (present == NULL)
         return zs_fail(err, ZS_INVALID, "/%s: was removed", node->path);
     ZS_TRY(note(hierarchy, present->path, err));
-    if (present->document == NULL) { /* an implicit group becomes an explicit one */
-        present->document = zs_group_document();
-        ZS_TRY_MEMORY(present->document, err);
-        present->owns_document = true;
-    }
     if (!zs_json_is_object(zs_json_get(present->document, "attributes")))
         zs_json_remove(present->document, "attributes");
     *attributes = zs_document_attributes(present->document);
     ZS_TRY_MEMORY(*attributes, err);
-    present->is_implicit = false;
+    present->is_implicit = false; /* it is an explicit one from now on */
     present->attributes = *attributes;
     return ZS_OK;
 }
@@ -405,7 +400,7 @@ enum zs_status zs_root_consolidate(struct zs_hierarchy *hierarchy, struct zs_err
     ZS_TRY(zs_hierarchy_list_known(hierarchy, &nodes, &count, err));
     struct zs_listed *list = zs_calloc(count, sizeof *list);
     for (size_t i = 1; i < count && list != NULL; i++)
-        if (nodes[i]->document != NULL) /* not of an implicit group */
+        if (!nodes[i]->is_implicit)
             list[n++] = (struct zs_listed){.name = nodes[i]->path, .document = nodes[i]->document};
     zs_json_remove(nodes[0]->document, "consolidated_metadata"); /* it may list nodes that were removed since */
     const enum zs_status status =

@@ -126,7 +126,8 @@ bool zs_path_is_within(const char *path, const char *ancestor)
 
 char *zs_path_join(const char *a, const char *b)
 {
-    return zs_format("%s%s%s", a, a[0] != '\0' && b[0] != '\0' ? "/" : "", b);
+    const size_t n = strlen(b), end = n > 1 && b[n - 1] == '/' ? n - 1 : n;
+    return zs_format("%s%s%.*s", a, a[0] != '\0' && n > 0 ? "/" : "", (int)end, b);
 }
 
 int zs_path_compare(const char *a, const char *b)

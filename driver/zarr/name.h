@@ -35,7 +35,8 @@ const char *zs_path_name(const char *path);
 const char *zs_path_below(const char *group, const char *path);
 /* Whether `path` is `ancestor` or lies below it. */
 bool zs_path_is_within(const char *path, const char *ancestor);
-/* Makes "a/b", or a copy of one when the other is empty. NULL without memory; freed with free(). */
+/* Makes "a/b", or a copy of one when the other is empty, without a slash at the end of b, which listed folders have.
+ * NULL without memory; freed with free(). */
 char *zs_path_join(const char *a, const char *b);
 
 /* Compares paths. Paths below a group follow it directly in this order. */

@@ -304,10 +304,10 @@ enum zs_status zs_node_create(const char *path, zs_json *document, bool owns_doc
 
 enum zs_status zs_node_create_implicit(const char *path, struct zs_node **out, struct zs_error *err)
 {
-    struct zs_node *node = new_node(path, ZS_NODE_GROUP);
-    ZS_TRY_MEMORY(node, err);
-    node->is_implicit = true;
-    *out = node;
+    zs_json *document = zs_group_document();
+    ZS_TRY_MEMORY(document, err);
+    ZS_TRY(zs_node_create(path, document, true, out, err));
+    (*out)->is_implicit = true;
     return ZS_OK;
 }
 
