@@ -39,8 +39,8 @@ struct search {
 
 /* ---- Names ---- */
 
-/* The key of a chunk, below its array, at the end of a path in which there is no document: a "c", and what is behind the
- * last one. No root is an array. NULL: there is none. */
+/* The key of a chunk, below its array, at the end of a path without a document of that: the last "c", with numbers
+ * behind it. No root is an array. NULL: there is none. */
 static const char *guess_key(const char *path)
 {
     const char *p = path + strlen(path);
@@ -255,7 +255,7 @@ enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path
     else if (status == ZS_OK)
         status = zs_contents_remove(store, &found, err);
     zs_contents_clear(&found);
-    return is_left && status == ZS_UNSUPPORTED ? ZS_OK : status;
+    return status;
 }
 
 void zs_contents_clear(struct zs_contents *contents)

@@ -189,12 +189,6 @@ bool zs_document_use_default_keys(zs_json *document)
     return zs_json_add_string(configuration, "separator", "/") != NULL;
 }
 
-zs_json *zs_document_attributes(zs_json *document)
-{
-    zs_json *attributes = zs_json_get_mutable(document, "attributes");
-    return attributes != NULL ? attributes : zs_json_add_object(document, "attributes");
-}
-
 char *zs_document_key(const char *path)
 {
     static const char name[] = "/zarr.json";

@@ -391,18 +391,6 @@ static void free_work(struct work *work)
 
 /* ---- Objects that go ---- */
 
-/* Removes the objects of a node and of all below it. In a store that cannot be listed only the document goes. */
-static enum zs_status remove_node(struct zs_store *store, const char *path, struct zs_error *err)
-{
-    enum zs_status status = zs_contents_remove_below(store, path, false, err);
-    if (status != ZS_UNSUPPORTED)
-        return status;
-    char *key = zs_document_key(path);
-    status = key != NULL ? zs_store_remove(store, key, err) : zs_fail_memory(err);
-    free(key);
-    return status == ZS_NOT_FOUND ? ZS_OK : status;
-}
-
 /* Upper limit of the chunks that are removed: coordinates have one or a few. */
 #define MOST_CHUNKS 100000
 
@@ -439,7 +427,7 @@ static enum zs_status remove_objects(const struct work *work, struct zs_error *e
     for (size_t i = 0; i < work->count; i++) {
         const struct item *item = &work->items[i];
         if (item->goes)
-            ZS_TRY(remove_node(work->store, item->path, err));
+            ZS_TRY(zs_contents_remove_below(work->store, item->path, false, err));
         else if (item->edit != NULL && work->hierarchy != NULL)
             ZS_TRY(remove_former(work, item, err));
     }

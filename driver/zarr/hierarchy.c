@@ -64,12 +64,9 @@ static bool name_dimensions(struct zs_hierarchy *hierarchy, struct zs_node *node
     bool ok = true;
     const struct zs_node *group;
     char *path = node != NULL && zs_node_lacks_names(node) ? zs_strdup(node->path) : NULL;
-    for (int above = 0; above < 2 && path != NULL && path[0] != '\0' && zs_node_lacks_names(node) && ok; above++) {
-        const size_t n = (size_t)(zs_path_name(path) - path);
-        path[n > 0 ? n - 1 : 0] = '\0';
+    for (int above = 0; above < 2 && zs_path_up(path) != NULL && zs_node_lacks_names(node) && ok; above++)
         if (find(hierarchy, path, &group, NULL) == ZS_OK)
             ok = zs_node_take_names(node, group);
-    }
     free(path);
     return ok;
 }
@@ -147,7 +144,8 @@ static enum zs_status ask(struct zs_hierarchy *hierarchy, const char *path, stru
 }
 
 /* Counts a look-up or a listing that failed, and returns its status. */
-static enum zs_status count_failure(struct zs_hierarchy *hierarchy, enum zs_status status, const struct zs_error *reason)
+static enum zs_status count_failure(struct zs_hierarchy *hierarchy, enum zs_status status,
+                                    const struct zs_error *reason)
 {
     (void)pthread_mutex_lock(&hierarchy->lock);
     hierarchy->reason = *reason;

@@ -141,9 +141,9 @@ enum zs_status zs_hierarchy_edit(struct zs_hierarchy *hierarchy, const struct zs
     if (present == NULL)
         return zs_fail(err, ZS_INVALID, "/%s: was removed", node->path);
     ZS_TRY(note(hierarchy, present->path, err));
-    if (!zs_json_is_object(zs_json_get(present->document, "attributes")))
-        zs_json_remove(present->document, "attributes");
-    *attributes = zs_document_attributes(present->document);
+    *attributes = zs_json_get_mutable(present->document, "attributes");
+    if (!zs_json_is_object(*attributes))
+        *attributes = zs_json_set(present->document, "attributes", zs_json_new_object());
     ZS_TRY_MEMORY(*attributes, err);
     present->is_implicit = false; /* it is an explicit one from now on */
     present->attributes = *attributes;
@@ -276,7 +276,7 @@ enum zs_status zs_node_make(struct zs_hierarchy *hierarchy, const char *parent, 
 {
     char *path = NULL;
     enum zs_status status = new_path(hierarchy, parent, name, &path, err);
-    if (status == ZS_OK && !hierarchy->is_new) /* of a writer that was killed */
+    if (status == ZS_OK && !hierarchy->is_new && !zs_hierarchy_hides(hierarchy, path, true)) /* of a killed writer */
         status = zs_contents_remove_below(hierarchy->store, path, true, err);
     if (status == ZS_OK)
         status = zs_add_document(hierarchy, path, document, node, err);

@@ -87,12 +87,18 @@ enum zs_status zs_path_clean(const char *path, char **clean, struct zs_error *er
 
 /* ---- Paths ---- */
 
+char *zs_path_up(char *path)
+{
+    if (path == NULL || path[0] == '\0')
+        return NULL;
+    char *slash = strrchr(path, '/');
+    *(slash != NULL ? slash : path) = '\0';
+    return path;
+}
+
 char *zs_path_parent(const char *path)
 {
-    if (path[0] == '\0')
-        return NULL;
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? zs_strndup(path, (size_t)(slash - path)) : zs_strdup("");
+    return path[0] != '\0' ? zs_path_up(zs_strdup(path)) : NULL;
 }
 
 size_t zs_path_depth(const char *path)

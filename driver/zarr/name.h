@@ -25,6 +25,8 @@ void zs_unescape(char *text);
 
 /* ---- Paths of nodes ("" is the root) ---- */
 
+/* Makes a path that of the group that holds it, in place; NULL for the root, and for NULL. */
+char *zs_path_up(char *path);
 /* Returns the path of the group that holds `path`, freed with free(); NULL for the root, and without memory. */
 char *zs_path_parent(const char *path);
 /* Returns the number of names in a path. */
