@@ -454,22 +454,14 @@ enum zs_status zs_nodes_find(const struct zs_node *const *nodes, size_t count, c
 
 const struct zs_node *zs_nodes_child(const struct zs_node *const *nodes, size_t count, const char *group, size_t *at)
 {
-    size_t i = *at + zs_path_position(nodes + *at, count - *at, sizeof *nodes, path_of_node, group);
-    if (i < count && strcmp(nodes[i]->path, group) == 0)
-        i++; /* the group itself */
-    for (; i < count; i++) {
-        const struct zs_node *node = nodes[i];
-        const char *below = zs_path_below(group, node->path);
-        if (below == NULL)
-            break;
-        if (strchr(below, '/') != NULL) /* the group between is not in the list */
-            continue;
-        *at = i + 1; /* behind all below it */
-        while (*at < count && zs_path_is_within(nodes[*at]->path, node->path))
-            ++*at;
-        return node;
+    if (*at == 0)
+        *at = zs_path_position(nodes, count, sizeof *nodes, path_of_node, group);
+    while (*at < count && zs_path_is_within(nodes[*at]->path, group)) {
+        const struct zs_node *node = nodes[(*at)++];
+        const char *below = zs_path_below(group, node->path); /* NULL or "": the group itself */
+        if (below != NULL && below[0] != '\0' && strchr(below, '/') == NULL)
+            return node;
     }
-    *at = count;
     return NULL;
 }
 

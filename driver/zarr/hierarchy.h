@@ -77,8 +77,8 @@ const char *zs_hierarchy_left_out(struct zs_hierarchy *hierarchy);
 enum zs_status zs_nodes_find(const struct zs_node *const *nodes, size_t count, const char *base, const char *name,
                              size_t *at, struct zs_error *err);
 
-/* Returns the next node directly in `group` in such a list, from position *at on (0 at first), and moves *at behind
- * that node and all nodes below it. NULL when there are no more. */
+/* Returns the next node directly in `group` in such a list, and moves *at, which is 0 at first, behind it. NULL when
+ * there are no more. */
 const struct zs_node *zs_nodes_child(const struct zs_node *const *nodes, size_t count, const char *group, size_t *at);
 
 /* ---- Changing documents (hierarchy_edit.c): in memory first, in the store at the flush. No other thread may use the

@@ -423,49 +423,53 @@ static enum zs_status put_document(struct zs_store *store, const char *path, con
     return status;
 }
 
-/* Takes the consolidated metadata out of the groups above a path: readers must not take moved chunks for absent ones.
- * *is_listed: the root had some. */
-static enum zs_status unlist(struct zs_store *store, const char *path, bool *is_listed, struct zs_error *err)
+/* Takes the consolidated metadata out of the groups above a path: readers must not take moved chunks for absent
+ * ones. */
+static enum zs_status unlist(struct zs_store *store, const char *path, struct zs_error *err)
 {
     zs_json *document = NULL;
     char *group = zs_path_parent(path);
     if (group == NULL)
         return path[0] == '\0' ? ZS_OK : zs_fail_memory(err);
     enum zs_status status = zs_document_load(store, group, &document, NULL, err);
-    const zs_json *listing = zs_document_listing(document);
-    *is_listed = group[0] == '\0' && zs_json_size(listing) > 0;
-    if (status == ZS_OK && listing != NULL) {
+    if (status == ZS_OK && zs_document_listing(document) != NULL) {
         zs_json_remove(document, "consolidated_metadata");
         status = put_document(store, group, document, err);
     }
     if (status == ZS_OK)
-        status = unlist(store, group, is_listed, err);
+        status = unlist(store, group, err);
     zs_json_free(document);
     free(group);
     return status;
 }
 
-/* Empties the table: nodes are read again when they are asked for. */
-static void forget_all(struct zs_hierarchy *hierarchy)
+/* Finds all nodes anew, if the root's document lists them. */
+static enum zs_status find_again(struct zs_hierarchy *hierarchy, bool *is_listed, struct zs_error *err)
 {
+    const struct zs_node *root, **nodes;
+    size_t count;
     while (hierarchy->count > 0) {
         struct zs_hierarchy_entry *entry = &hierarchy->entries[--hierarchy->count];
         vacate(hierarchy, entry);
         free(entry->path);
     }
     hierarchy->is_walked = hierarchy->is_consolidated = false;
-}
-
-/* Finds all nodes, and lists them in the root's document. */
-static enum zs_status list_again(struct zs_hierarchy *hierarchy, struct zs_error *err)
-{
-    const struct zs_node *root, **nodes;
-    size_t count;
     ZS_TRY(zs_hierarchy_node(hierarchy, "", &root, err));
+    *is_listed = *is_listed || zs_json_size(zs_document_listing(root->document)) > 0;
+    if (!*is_listed)
+        return ZS_OK;
     ZS_TRY(zs_hierarchy_list(hierarchy, &nodes, &count, err));
     free(nodes);
+    return ZS_OK;
+}
+
+/* Lists them there. */
+static enum zs_status list_again(struct zs_hierarchy *hierarchy, struct zs_error *err)
+{
+    bool is_listed = true;
+    ZS_TRY(find_again(hierarchy, &is_listed, err));
     ZS_TRY(zs_root_consolidate(hierarchy, err));
-    return put_document(hierarchy->store, "", root->document, err);
+    return put_document(hierarchy->store, "", hierarchy->entries[0].node->document, err);
 }
 
 /* Renames a directory in a store that is locked where there are locks. */
@@ -486,16 +490,14 @@ static enum zs_status rename_stored(struct zs_hierarchy *hierarchy, const char *
         status = zs_document_load(store, from, &document, NULL, err); /* a node whose document is damaged stays */
     zs_json_free(document);
     ZS_TRY(status);
-    status = unlist(store, from, &is_listed, err);
+    ZS_TRY(find_again(hierarchy, &is_listed, err)); /* what cannot be listed afterwards is not renamed */
+    status = unlist(store, from, err);
     if (status == ZS_OK)
         status = zs_store_rename(store, from, to, err);
-    forget_all(hierarchy);
-    if (is_listed) {
-        const enum zs_status listed = list_again(hierarchy, status == ZS_OK ? err : NULL);
-        hierarchy->is_consolidated = was_consolidated && listed == ZS_OK;
-        status = status == ZS_OK ? listed : status;
-    }
-    return status;
+    const enum zs_status again = is_listed ? list_again(hierarchy, status == ZS_OK ? err : NULL)
+                                           : find_again(hierarchy, &is_listed, status == ZS_OK ? err : NULL);
+    hierarchy->is_consolidated = was_consolidated && is_listed && again == ZS_OK;
+    return status == ZS_OK ? again : status;
 }
 
 enum zs_status zs_node_rename(struct zs_hierarchy *hierarchy, const char *path, const char *name, struct zs_error *err)
