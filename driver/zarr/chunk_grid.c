@@ -113,13 +113,17 @@ static enum zs_status parse_edge(const zs_json *value, const char *where, uint64
 static enum zs_status parse_entry(const struct grid *grid, const zs_json *entry, const char *where, uint64_t *edge,
                                   uint64_t *count, struct zs_error *err)
 {
-    const bool is_run = grid->has_runs && zs_json_is_array(entry);
     *count = 1;
-    if (is_run && zs_json_size(entry) != 2)
+    if (!grid->has_runs || !zs_json_is_array(entry))
+        return parse_edge(entry, where, edge, err);
+    if (zs_json_size(entry) != 2)
         return zs_fail(err, ZS_INVALID, "%s: expected a length, or a length and a count, found a list of %zu", where,
                        zs_json_size(entry));
-    ZS_TRY(parse_edge(is_run ? zs_json_at(entry, 0) : entry, where, edge, err));
-    return is_run ? parse_edge(zs_json_at(entry, 1), where, count, err) : ZS_OK;
+    char part[128];
+    snprintf(part, sizeof part, "%s[0]", where);
+    ZS_TRY(parse_edge(zs_json_at(entry, 0), part, edge, err));
+    snprintf(part, sizeof part, "%s[1]", where);
+    return parse_edge(zs_json_at(entry, 1), part, count, err);
 }
 
 /* A list of lengths. `name` is its name in messages. */

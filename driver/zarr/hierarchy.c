@@ -32,8 +32,7 @@ struct zs_hierarchy_entry *zs_hierarchy_entry_at(const struct zs_hierarchy *hier
     return is_there ? &hierarchy->entries[i] : NULL;
 }
 
-/* Returns the entry of a path, made where there is none; NULL without memory. The lock is held. */
-static struct zs_hierarchy_entry *entry_of(struct zs_hierarchy *hierarchy, const char *path)
+struct zs_hierarchy_entry *zs_hierarchy_entry_make(struct zs_hierarchy *hierarchy, const char *path)
 {
     bool is_there;
     const size_t i = position(hierarchy, path, &is_there);
@@ -61,9 +60,10 @@ static enum zs_status find(struct zs_hierarchy *hierarchy, const char *path, con
  * nodes in it do not change. False without memory. */
 static bool name_dimensions(struct zs_hierarchy *hierarchy, struct zs_node *node)
 {
-    bool ok = true;
     const struct zs_node *group;
-    char *path = node != NULL && zs_node_lacks_names(node) ? zs_strdup(node->path) : NULL;
+    const bool lacks = node != NULL && zs_node_lacks_names(node);
+    char *path = lacks ? zs_strdup(node->path) : NULL;
+    bool ok = path != NULL || !lacks;
     for (int above = 0; above < 2 && zs_path_up(path) != NULL && zs_node_lacks_names(node) && ok; above++)
         if (find(hierarchy, path, &group, NULL) == ZS_OK)
             ok = zs_node_take_names(node, group);
@@ -97,14 +97,13 @@ static enum zs_status answer(const struct zs_hierarchy *hierarchy, const struct 
 }
 
 enum zs_status zs_hierarchy_put(struct zs_hierarchy *hierarchy, const char *path, struct zs_node *node,
-                                enum zs_status status, const struct zs_error *reason, const struct zs_node **kept,
-                                struct zs_error *err)
+                                enum zs_status status, const struct zs_node **kept, struct zs_error *err)
 {
     const bool needs_message = status != ZS_OK && status != ZS_NOT_FOUND;
-    char *message = needs_message ? zs_strdup(reason->message) : NULL;
+    char *message = needs_message ? zs_strdup(err->message) : NULL;
     const bool ok = name_dimensions(hierarchy, node) && (message != NULL || !needs_message);
     (void)pthread_mutex_lock(&hierarchy->lock);
-    struct zs_hierarchy_entry *entry = ok ? entry_of(hierarchy, path) : NULL;
+    struct zs_hierarchy_entry *entry = ok ? zs_hierarchy_entry_make(hierarchy, path) : NULL;
     if (entry != NULL && entry->node == NULL && entry->message == NULL) { /* it is new, or says ZS_NOT_FOUND */
         entry->node = node;
         entry->status = status;
@@ -193,7 +192,7 @@ static enum zs_status find(struct zs_hierarchy *hierarchy, const char *path, con
     struct zs_node *found = NULL;
     status = ask(hierarchy, path, &found, reason);
     if (status == ZS_OK || zs_is_no_node(status))
-        status = zs_hierarchy_put(hierarchy, path, found, status, reason, node, reason);
+        status = zs_hierarchy_put(hierarchy, path, found, status, node, reason);
     return status == ZS_OK || zs_is_no_node(status) ? status : count_failure(hierarchy, status, reason);
 }
 
@@ -258,7 +257,7 @@ static enum zs_status add_implicit_group(struct zs_hierarchy *hierarchy, const c
     struct zs_node *made;
     const struct zs_node *kept;
     ZS_TRY(zs_node_create_implicit(path, &made, err));
-    return zs_hierarchy_put(hierarchy, path, made, ZS_OK, NULL, &kept, err);
+    return zs_hierarchy_put(hierarchy, path, made, ZS_OK, &kept, err);
 }
 
 /* Adds the group above a path, and those above it, where they are not listed. */
@@ -291,7 +290,7 @@ static enum zs_status add_listed(struct zs_hierarchy *hierarchy, const zs_json *
     if (status != ZS_OK)
         (void)zs_fail_in(&reason, status, "%s: consolidated metadata", hierarchy->store->root);
     if (status != ZS_NO_MEMORY)
-        status = zs_hierarchy_put(hierarchy, path, node, status, &reason, &kept, err);
+        status = zs_hierarchy_put(hierarchy, path, node, status, &kept, &reason);
     return status == ZS_NO_MEMORY ? zs_fail_memory(err) : ZS_OK;
 }
 
@@ -512,7 +511,7 @@ static enum zs_status open_document(struct zs_store *store, zs_json *document, b
     hierarchy->is_consolidated = hierarchy->is_new = false;
     status = create_root(hierarchy, document, &made, err);
     if (status == ZS_OK)
-        status = zs_hierarchy_put(hierarchy, "", made, ZS_OK, NULL, &root, err);
+        status = zs_hierarchy_put(hierarchy, "", made, ZS_OK, &root, err);
     if (status == ZS_OK && use_consolidated)
         status = consolidate(hierarchy, err);
     if (status == ZS_OK)

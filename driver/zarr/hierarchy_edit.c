@@ -46,7 +46,7 @@ static enum zs_status put_node(struct zs_hierarchy *hierarchy, struct zs_node *n
     }
     if (present != NULL)
         vacate(hierarchy, present);
-    return zs_hierarchy_put(hierarchy, node->path, node, ZS_OK, NULL, &kept, err);
+    return zs_hierarchy_put(hierarchy, node->path, node, ZS_OK, &kept, err);
 }
 
 /* ---- Pending changes ---- */
@@ -91,13 +91,8 @@ static enum zs_status note(struct zs_hierarchy *hierarchy, const char *path, str
 {
     ZS_TRY(zs_hierarchy_check_writable(hierarchy, err));
     ZS_TRY(zs_hierarchy_check_path(path, err));
-    struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, path);
-    if (entry == NULL) {
-        const struct zs_node *none;
-        (void)zs_hierarchy_put(hierarchy, path, NULL, ZS_NOT_FOUND, NULL, &none, err);
-        entry = zs_hierarchy_entry_at(hierarchy, path);
-        ZS_TRY_MEMORY(entry, err);
-    }
+    struct zs_hierarchy_entry *entry = zs_hierarchy_entry_make(hierarchy, path);
+    ZS_TRY_MEMORY(entry, err);
     hierarchy->edits++;
     if (entry->change == ZS_CHANGE_EDIT || entry->change == ZS_CHANGE_NEW)
         return ZS_OK;
