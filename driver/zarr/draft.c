@@ -96,15 +96,13 @@ static enum zs_status find_sharding(const zs_json *draft, const zs_json **per_sh
     static const char *const known[] = {"chunks_per_shard", NULL};
     const zs_json *list = zs_json_get(draft, "storage_transformers"), *first = zs_json_first(list);
     const zs_json *configuration = zs_json_get(first, "configuration");
-    const char *name = zs_json_text(first, "extension", "(no string)"), *type = zs_json_text(first, "type", "");
     *per_shard = zs_json_get(configuration, "chunks_per_shard");
     if (first == NULL)
         return ZS_OK;
-    if (strstr(name, SHARDING) == NULL || strcmp(type, "indexed") != 0 || zs_json_next(first) != NULL)
-        return zs_fail(err, ZS_UNSUPPORTED,
-                       "storage_transformers: expected one, of sharding and the type \"indexed\", found %zu, the first "
-                       "\"%.100s\" of type \"%.40s\"",
-                       zs_json_size(list), name, type);
+    if (strstr(zs_json_text(first, "extension", ""), SHARDING) == NULL || zs_json_next(first) != NULL ||
+        !zs_json_equals(zs_json_get(first, "type"), "indexed"))
+        return zs_fail_found(err, ZS_UNSUPPORTED, list,
+                             "storage_transformers: expected one, of sharding and the type \"indexed\"");
     const enum zs_status status = zs_members_check(configuration, known, err);
     if (status != ZS_OK)
         return zs_fail_in(err, status, "storage_transformers");

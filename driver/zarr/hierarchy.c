@@ -496,20 +496,25 @@ static enum zs_status create_root(struct zs_hierarchy *hierarchy, zs_json *docum
                            : zs_fail_in(err, status, "%s/zarr.json", store->root);
 }
 
-/* Takes over the document, also on failure. */
-static enum zs_status open_document(struct zs_store *store, zs_json *document, bool use_consolidated,
-                                    struct zs_hierarchy **out, struct zs_error *err)
+enum zs_status zs_hierarchy_open(struct zs_store *store, bool use_consolidated, struct zs_hierarchy **out,
+                                 struct zs_error *err)
+{
+    return zs_hierarchy_open_text(store, NULL, 0, use_consolidated, out, err);
+}
+
+enum zs_status zs_hierarchy_open_text(struct zs_store *store, const char *text, size_t size, bool use_consolidated,
+                                      struct zs_hierarchy **out, struct zs_error *err)
 {
     struct zs_hierarchy *hierarchy = NULL;
+    zs_json *document = NULL;
     struct zs_node *made;
     const struct zs_node *root;
-    enum zs_status status = zs_hierarchy_create(store, &hierarchy, err);
-    if (status != ZS_OK) {
-        zs_json_free(document);
-        return status;
-    }
+    ZS_TRY(zs_hierarchy_create(store, &hierarchy, err));
     hierarchy->is_consolidated = hierarchy->is_new = false;
-    status = create_root(hierarchy, document, &made, err);
+    enum zs_status status = text != NULL ? zs_json_parse(text, size, &document, err)
+                                         : zs_document_get(store, "zarr.json", &document, NULL, err);
+    if (status == ZS_OK)
+        status = create_root(hierarchy, document, &made, err);
     if (status == ZS_OK)
         status = zs_hierarchy_put(hierarchy, "", made, ZS_OK, &root, err);
     if (status == ZS_OK && use_consolidated)
@@ -519,22 +524,6 @@ static enum zs_status open_document(struct zs_store *store, zs_json *document, b
     else
         zs_hierarchy_free(hierarchy);
     return status;
-}
-
-enum zs_status zs_hierarchy_open(struct zs_store *store, bool use_consolidated, struct zs_hierarchy **out,
-                                 struct zs_error *err)
-{
-    zs_json *document = NULL;
-    ZS_TRY(zs_document_get(store, "zarr.json", &document, NULL, err));
-    return open_document(store, document, use_consolidated, out, err);
-}
-
-enum zs_status zs_hierarchy_open_text(struct zs_store *store, const char *text, size_t size, bool use_consolidated,
-                                      struct zs_hierarchy **out, struct zs_error *err)
-{
-    zs_json *document = NULL;
-    ZS_TRY(zs_json_parse(text, size, &document, err));
-    return open_document(store, document, use_consolidated, out, err);
 }
 
 void zs_hierarchy_free(struct zs_hierarchy *hierarchy)

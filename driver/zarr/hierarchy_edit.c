@@ -161,7 +161,6 @@ enum zs_status zs_hierarchy_add(struct zs_hierarchy *hierarchy, struct zs_node *
 enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *hierarchy, const char *path, const struct zs_node **node,
                                      struct zs_error *err)
 {
-    zs_json *document = NULL;
     struct zs_node *stored = NULL;
     *node = NULL;
     ZS_TRY(zs_hierarchy_check_path(path, err));
@@ -170,11 +169,9 @@ enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *hierarchy, const char 
     const struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, path);
     const bool is_known = entry != NULL && entry->node != NULL && !entry->node->is_implicit;
     if (!is_known && !hierarchy->is_new && !zs_hierarchy_hides(hierarchy, path, true)) {
-        ZS_TRY(zs_document_load(hierarchy->store, path, &document, NULL, err));
-        if (document != NULL) {
-            ZS_TRY(zs_node_create(path, document, true, &stored, err));
-            ZS_TRY(put_node(hierarchy, stored, err));
-        }
+        const enum zs_status status = zs_document_get_node(hierarchy->store, path, &stored, err);
+        if (status != ZS_NOT_FOUND)
+            ZS_TRY(status == ZS_OK ? put_node(hierarchy, stored, err) : status);
     }
     entry = zs_hierarchy_entry_at(hierarchy, path);
     if (entry != NULL && zs_hierarchy_is_listed(hierarchy, (size_t)(entry - hierarchy->entries)))
