@@ -149,7 +149,7 @@ static bool has(struct zs_hierarchy *h, const char *path, const char *name, cons
 static bool add_group(struct zs_hierarchy *h)
 {
     const struct zs_node *node = NULL;
-    return zs_group_make(h, "", "n", &node, NULL) == ZS_OK && make(h, "n", "c") && make(h, "n", "d") &&
+    return zs_node_make(h, "", "n", zs_group_document(), &node, NULL) == ZS_OK && make(h, "n", "c") && make(h, "n", "d") &&
            set(h, "", "has", "n") && set(h, "g/a", "of", "n") && zs_hierarchy_flush(h, NULL) == ZS_OK;
 }
 
@@ -187,7 +187,7 @@ static bool is_removed(struct zs_hierarchy *h)
 static bool replace_by_group(struct zs_hierarchy *h)
 {
     const struct zs_node *node = NULL;
-    return zs_group_make(h, "g", "more", &node, NULL) == ZS_OK && remove_array(h);
+    return zs_node_make(h, "g", "more", zs_group_document(), &node, NULL) == ZS_OK && remove_array(h);
 }
 
 static bool is_replaced(struct zs_hierarchy *h)
@@ -394,12 +394,12 @@ TEST(test_consolidated_metadata_list_what_sessions_made_and_renamed)
     const struct zs_node *node = NULL;
     stage_open(&s, true);
     struct zs_hierarchy *h = opened(s.inner), *late = opened(s.inner), *other = opened(s.inner);
-    CHECK(zs_group_make(h, "g", "c", &node, NULL) == ZS_OK && zs_hierarchy_flush(h, NULL) == ZS_OK);
+    CHECK(zs_node_make(h, "g", "c", zs_group_document(), &node, NULL) == ZS_OK && zs_hierarchy_flush(h, NULL) == ZS_OK);
     CHECK(rename_group(other));
-    CHECK(zs_group_make(late, "g", "d", &node, NULL) == ZS_OK && zs_hierarchy_flush(late, NULL) == ZS_INVALID);
+    CHECK(zs_node_make(late, "g", "d", zs_group_document(), &node, NULL) == ZS_OK && zs_hierarchy_flush(late, NULL) == ZS_INVALID);
     CHECK(zs_node_rename(h, "g", "again", &err) == ZS_INVALID);
     CHECK_CONTAINS(err.message, "/g: another writer removed or renamed it");
-    CHECK(zs_group_make(other, "n", "e", &node, NULL) == ZS_OK && zs_hierarchy_flush(other, NULL) == ZS_OK);
+    CHECK(zs_node_make(other, "n", "e", zs_group_document(), &node, NULL) == ZS_OK && zs_hierarchy_flush(other, NULL) == ZS_OK);
     zs_hierarchy_free(h);
     zs_hierarchy_free(late);
     zs_hierarchy_free(other);

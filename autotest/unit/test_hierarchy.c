@@ -511,7 +511,7 @@ TEST(test_recreated_array_keeps_its_document_as_long_as_its_chunks)
         CHECK(zs_hierarchy_remove(t.a, "y", NULL) == ZS_OK && zs_hierarchy_remove(t.a, "x", NULL) == ZS_OK);
         CHECK(has(t.s, "x/zarr.json") && has(t.s, "x/c/0"));
         struct zs_error err = {0};
-        CHECK_OK(zs_group_make(t.a, "", "x", &node, &err), &err);
+        CHECK_OK(zs_node_make(t.a, "", "x", zs_group_document(), &node, &err), &err);
         CHECK(!has(t.s, "x/zarr.json") && !has(t.s, "x/c/0") && !has(t.s, "y/zarr.json"));
         struct zs_hierarchy *seen = NULL;
         CHECK(zs_hierarchy_open(t.s, true, &seen, NULL) == ZS_OK);

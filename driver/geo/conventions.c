@@ -154,16 +154,13 @@ void zs_scope_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, s
     memset(scope, 0, sizeof *scope);
     scope->node = node;
     add_source(scope, (struct zs_scope_source){.members = node->attributes});
-    char *path = NULL;
+    char *const path = zs_path_parent(node->path), *at = path; /* NULL without memory, which the look-up counts */
     bool is_root = node->path[0] == '\0';
-    while (!is_root && scope->groups < ZS_MAX_GROUPS) {
-        char *parent = zs_path_parent(path != NULL ? path : node->path);
-        free(path);
-        path = parent;
-        is_root = path == NULL || path[0] == '\0';
+    for (; !is_root && scope->groups < ZS_MAX_GROUPS; at = zs_path_up(at)) {
         const struct zs_node *group; /* the last seat is the root's */
+        is_root = at == NULL || at[0] == '\0';
         if ((is_root || scope->groups < ZS_MAX_GROUPS - 1) &&
-            zs_hierarchy_node(hierarchy, path, &group, NULL) == ZS_OK && group->type == ZS_NODE_GROUP)
+            zs_hierarchy_node(hierarchy, at, &group, NULL) == ZS_OK && group->type == ZS_NODE_GROUP)
             scope->group[scope->groups++] = group;
     }
     free(path);

@@ -66,15 +66,11 @@ const struct zs_node *zs_nearest_array(struct zs_hierarchy *hierarchy, const cha
                                        const char *name)
 {
     const struct zs_node *found = NULL;
-    char *at = zs_strdup(group);
-    while (at != NULL && found == NULL && (end == NULL || strcmp(at, end) != 0)) {
+    char *const path = zs_strdup(group);
+    for (char *at = path; at != NULL && found == NULL && (end == NULL || strcmp(at, end) != 0); at = zs_path_up(at))
         if (zs_hierarchy_node_at(hierarchy, at, name, &found, NULL) != ZS_OK || found->type != ZS_NODE_ARRAY)
             found = NULL;
-        char *above = zs_path_parent(at);
-        free(at);
-        at = above;
-    }
-    free(at);
+    free(path);
     return found;
 }
 

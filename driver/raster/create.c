@@ -16,20 +16,6 @@ struct new_raster {
     const struct zs_node **nodes; /* of the arrays of pixels */
 };
 
-/* Adds the node of a document (taken over) to the group; "" is the root itself. */
-static enum zs_status add_document(const struct new_raster *r, const char *name, zs_json *json,
-                                   const struct zs_node **node, struct zs_error *err)
-{
-    char *path = zs_path_join(r->group, name);
-    if (path == NULL) {
-        zs_json_free(json);
-        return zs_fail_memory(err);
-    }
-    const enum zs_status status = zs_add_document(r->hierarchy, path, json, node, err);
-    free(path);
-    return status;
-}
-
 /* ---- Georeferencing ---- */
 
 /* The coordinate variables of the extra dimensions. */
@@ -43,7 +29,7 @@ static enum zs_status add_coordinates(const struct new_raster *r, struct zs_erro
             continue;
         zs_json *document =
             zs_small_array_document(axis->name, axis->type, axis->size, r->spec->encoding.chunk_checksum, false);
-        ZS_TRY(add_document(r, axis->name, document, &node, err));
+        ZS_TRY(zs_node_make(r->hierarchy, r->group, axis->name, document, &node, err));
         ZS_TRY(zs_write_small_array(zs_hierarchy_store(r->hierarchy), node, true, axis->elements, err));
         ZS_TRY(zs_hierarchy_edit(r->hierarchy, node, &attributes, err));
         ZS_TRY(zs_write_extra_axis(attributes, axis, err));
@@ -116,7 +102,7 @@ static enum zs_status add_pixels(const struct new_raster *r, struct zs_error *er
     const struct zs_array_spec a = array_spec(spec);
     zs_json *attributes;
     for (size_t k = 0; k < spec->array_count; k++) {
-        ZS_TRY(add_document(r, spec->arrays[k].name, zs_array_document(&a), &r->nodes[k], err));
+        ZS_TRY(zs_node_make(r->hierarchy, r->group, spec->arrays[k].name, zs_array_document(&a), &r->nodes[k], err));
         ZS_TRY(zs_hierarchy_edit(r->hierarchy, r->nodes[k], &attributes, err));
         ZS_TRY(write_array_attributes(attributes, r->nodes[k]->array, spec, &spec->arrays[k], err));
     }
@@ -143,7 +129,7 @@ static enum zs_status add_cell_coordinate(const struct new_raster *r, struct zs_
     memcpy(a.fill_value, &none, sizeof none);
     a.encoding.keepbits = 0;
     a.encoding.blosc_shuffle = "bitshuffle";
-    ZS_TRY(add_document(r, ZS_CELL_COORDINATE, zs_array_document(&a), &node, err));
+    ZS_TRY(zs_node_make(r->hierarchy, r->group, ZS_CELL_COORDINATE, zs_array_document(&a), &node, err));
     uint64_t *numbers = zs_calloc(count, sizeof *numbers);
     ZS_TRY_MEMORY(numbers, err);
     for (uint64_t i = 0; i < count; i++)
@@ -175,13 +161,13 @@ static enum zs_status make_group(const struct new_raster *r, const struct zs_nod
 {
     const struct zs_node *root;
     if (r->group[0] == '\0')
-        return add_document(r, "", zs_group_document(), group, err);
+        return zs_add_document(r->hierarchy, "", zs_group_document(), group, err);
     ZS_TRY(zs_hierarchy_node(r->hierarchy, "", &root, err));
     if (root->type == ZS_NODE_ARRAY) /* below it is no node of Zarr, and the name may be that of chunks */
         return zs_fail(err, ZS_ARGUMENT,
                        "%s: expected a group as the root of a store that gets another array, found an array",
                        zs_hierarchy_store(r->hierarchy)->root);
-    return zs_group_make(r->hierarchy, "", r->group, group, err);
+    return zs_node_make(r->hierarchy, "", r->group, zs_group_document(), group, err);
 }
 
 static enum zs_status add_group(const struct new_raster *r, const struct zs_node **group, struct zs_error *err)

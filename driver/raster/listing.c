@@ -44,10 +44,8 @@ static enum zs_status find_named(const struct zs_node *const *nodes, size_t coun
     int up = zs_groups_up(&name);
     char *group = zs_strdup(up < 0 ? "" : node->path);
     ZS_TRY_MEMORY(group, err);
-    for (; up >= 0 && group[0] != '\0'; up--) { /* to the array's group, and further */
-        char *slash = strrchr(group, '/');
-        *(slash != NULL ? slash : group) = '\0';
-    }
+    while (up >= 0 && zs_path_up(group) != NULL) /* to the array's group, and further */
+        up--;
     const bool is_inside = up < 0 && name[0] != '\0';
     const enum zs_status status = is_inside ? zs_nodes_find(nodes, count, group, name, at, err) : ZS_OK;
     free(group);

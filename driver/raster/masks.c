@@ -285,7 +285,7 @@ static zs_json *mask_document(const struct zs_node *node, struct zs_axes axes, c
         spec.shard_shape[i] = has_edges ? USUAL_SHARD : meta->chunk_shape[d];
         spec.chunk_shape[i] = has_edges ? USUAL_CHUNK : spec.is_sharded ? chunk[d] : meta->chunk_shape[d];
     }
-    zs_json *made = zs_array_document(&spec), *own = made != NULL ? zs_document_attributes(made) : NULL;
+    zs_json *made = zs_array_document(&spec), *own = zs_json_get_mutable(made, "attributes");
     if (own != NULL && add_georef_attributes(own, node->attributes) && add_flags(own))
         return made;
     zs_json_free(made);

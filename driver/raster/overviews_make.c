@@ -341,7 +341,9 @@ static zs_json *level_document(const struct zs_overviews *made, int factor)
             shard[d] = zs_min_u64(shard[d], zs_ceil_div_u64(shape[d], chunk[d]) * chunk[d]);
     }
     zs_json *document = zs_json_copy(made->base->document);
-    zs_json *attributes = document != NULL ? zs_document_attributes(document) : NULL;
+    zs_json *attributes = zs_json_get_mutable(document, "attributes");
+    if (attributes == NULL)
+        attributes = zs_json_add_object(document, "attributes");
     if (attributes == NULL || !zs_document_use_default_keys(document) ||
         zs_json_set(document, "shape", zs_shape_list(shape, meta->ndim)) == NULL ||
         !zs_chunk_grid_set(document, shard, meta->ndim) ||
@@ -411,7 +413,7 @@ static enum zs_status check_path(const struct zs_overviews *made, const struct z
     if (node == NULL)
         return zs_hierarchy_is_new(made->hierarchy)
                    ? ZS_OK
-                   : zs_contents_remove_left(zs_hierarchy_store(made->hierarchy), path, err);
+                   : zs_contents_remove_below(zs_hierarchy_store(made->hierarchy), path, true, err);
     if (is_listed(old, node))
         return ZS_OK;
     if (old->count == ZS_MOST_LEVELS)

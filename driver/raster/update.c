@@ -359,18 +359,10 @@ enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *c
 enum zs_status zs_update_empty_array(struct zs_hierarchy *h, const struct zs_node *node, const void *fill_value,
                                      const struct zs_node **replacement, struct zs_error *err)
 {
-    zs_json *document = zs_json_copy(node->document);
-    ZS_TRY_MEMORY(document, err);
-    const struct zs_dtype *dtype = &node->array->dtype;
-    zs_json_remove(document, "fill_value");
-    const enum zs_status status = zs_fill_value_add(document, "fill_value", dtype, fill_value) != NULL
-                                      ? zs_write_nodata(zs_document_attributes(document), dtype, fill_value, false, err)
-                                      : zs_fail_memory(err);
-    if (status != ZS_OK) {
-        zs_json_free(document);
-        return status;
-    }
-    ZS_TRY(zs_add_document(h, node->path, document, replacement, err));
+    zs_json *attributes;
+    ZS_TRY(zs_array_update_document(h, node, NULL, NULL, fill_value, replacement, err));
+    ZS_TRY(zs_hierarchy_edit(h, *replacement, &attributes, err));
+    ZS_TRY(zs_hierarchy_keep(h, zs_write_nodata(attributes, &node->array->dtype, fill_value, false, err)));
     return zs_hierarchy_flush(h, err);
 }
 

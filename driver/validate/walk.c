@@ -5,6 +5,7 @@
 
 #include "array/array_private.h"
 #include "validate/validate.h"
+#include "zarr/document.h"
 
 static bool is_sidecar(const char *name)
 {
@@ -24,13 +25,6 @@ static enum zs_status list(struct zs_check *check, const char *path, char ***nam
     *names = NULL;
     const enum zs_status status = zs_store_list_all(check->store, path, names, err);
     return status == ZS_NOT_FOUND ? ZS_OK : zs_report_failure(check, path, status, err);
-}
-
-/* `path`/`name` without the slash that marks a folder; NULL without memory. */
-static char *below(const char *path, const char *name)
-{
-    const size_t n = zs_prefix_length(name);
-    return zs_format("%s%s%.*s", path, path[0] != '\0' ? "/" : "", (int)(n > 0 ? n : strlen(name)), name);
 }
 
 /* ---- Nodes ---- */
@@ -65,7 +59,7 @@ static enum zs_status check_folder(struct zs_check *check, const char *path, str
     char **names;
     const enum zs_status status = zs_hierarchy_node(check->hierarchy, path, &node, err);
     if (status != ZS_OK && status != ZS_NOT_FOUND) {
-        char *key = below(path, "zarr.json");
+        char *key = zs_document_key(path);
         const enum zs_status reported = key != NULL ? zs_report_failure(check, key, status, err) : zs_fail_memory(err);
         free(key);
         return reported;
@@ -82,7 +76,7 @@ enum zs_status zs_walk_group(struct zs_check *check, const struct zs_node *group
     char **names;
     enum zs_status status = list(check, group->path, &names, err);
     for (char **name = names; name != NULL && *name != NULL && status == ZS_OK; name++) {
-        char *key = below(group->path, *name);
+        char *key = zs_path_join(group->path, *name);
         size_t at = 0;
         if (key == NULL)
             status = zs_fail_memory(err);
@@ -146,7 +140,7 @@ static enum zs_status list_objects(struct zs_check *check, struct zs_checked_arr
     for (char **name = names; name != NULL && *name != NULL && status == ZS_OK; name++) {
         if (depth == 0 && strcmp(*name, "zarr.json") == 0)
             continue;
-        char *key = below(path, *name);
+        char *key = zs_path_join(path, *name);
         if (key == NULL)
             status = zs_fail_memory(err);
         else if (zs_prefix_length(*name) == 0)

@@ -14,9 +14,9 @@
 #define LISTING_THREADS 16
 #define DOCUMENT "zarr.json"
 
-/* The array whose chunks a directory may hold. */
+/* The node whose chunks a directory may hold. */
 struct owner {
-    const char *array;                /* its path; NULL: there is none */
+    const char *array;                /* its path; NULL: a group's, or not known */
     const struct zs_array_meta *meta; /* NULL: the document is missing, or cannot be read */
     bool has_document;
 };
@@ -39,15 +39,27 @@ struct search {
 
 /* ---- Names ---- */
 
+/* The key of a chunk, below its array, at the end of a path without a document of that: the last "c", with numbers
+ * behind it. No root is an array. NULL: there is none. */
+static const char *guess_key(const char *path)
+{
+    const char *p = path + strlen(path);
+    while (p > path && strchr("0123456789./", p[-1]) != NULL)
+        p--;
+    return p - path > 2 && p[-1] == 'c' && p[-2] == '/' ? p - 1 : NULL;
+}
+
 /* Whether a key is that of a chunk of the owner, or with is_directory of a directory that may hold chunks: numbers
  * behind a "c", with one separator of the two: an array that replaces another takes the other one, and old chunks may
  * be left. By the encoding "v2" numbers alone, with its separator. */
 static bool is_chunk_key(const struct owner *owner, const char *key, bool is_directory)
 {
-    if (owner->array == NULL)
-        return false;
     const struct zs_array_meta *meta = owner->meta;
-    const char *begin = zs_path_below(owner->array, key), *p = begin;
+    const char *begin = owner->array != NULL ? zs_path_below(owner->array, key)
+                                             : owner->has_document ? NULL : guess_key(key);
+    const char *p = begin;
+    if (begin == NULL)
+        return false;
     const bool is_v2 = meta != NULL ? meta->key_is_v2 : owner->has_document && *p != 'c';
     char separator = meta != NULL && is_v2 ? meta->key_separator : '\0';
     int numbers = 0;
@@ -135,7 +147,7 @@ static enum zs_status add_directory(struct search *search, char *key, struct own
 static enum zs_status take_directory(struct search *search, const struct directory *d, const char *name,
                                      struct zs_error *err)
 {
-    char *key = zs_format("%s%s%.*s", d->key, d->key[0] != '\0' ? "/" : "", (int)zs_prefix_length(name), name);
+    char *key = zs_path_join(d->key, name);
     ZS_TRY_MEMORY(key, err);
     const bool is_for_chunks = is_chunk_key(&d->owner, key, true);
     enum zs_link link;
@@ -167,8 +179,6 @@ static enum zs_status read_directory(void *ctx, size_t item, struct zs_error *er
         ZS_TRY(load(search, d->key, &d->node, err));
     if (d->node != NULL)
         d->owner = (struct owner){d->node->type == ZS_NODE_ARRAY ? d->key : NULL, d->node->array, true};
-    else if (d->owner.array == NULL) /* perhaps of an array whose document is missing */
-        d->owner.array = d->key;
     return ZS_OK;
 }
 
@@ -187,11 +197,16 @@ static enum zs_status take_all(struct search *search, size_t i, struct zs_error 
     return d.key[0] != '\0' ? zs_names_add(&search->contents->directories, zs_strdup(d.key), err) : ZS_OK;
 }
 
-/* Searches what is at and below a path. The root is no directory that may go. */
+/* Searches what is at and below a path, which may be nothing. The root is no directory that may go. */
 static enum zs_status find(struct zs_store *store, const char *path, struct zs_contents *contents,
                            struct zs_error *err)
 {
     struct search search = {.store = store, .contents = contents};
+    enum zs_link link = ZS_LINK_NONE;
+    if (path[0] != '\0')
+        ZS_TRY(zs_store_is_link(store, path, &link, err));
+    if (link != ZS_LINK_NONE) /* its target, even a document, does not belong to this store */
+        return zs_names_add(&contents->own, zs_strdup(path), err);
     (void)zs_store_wait_commits(store, NULL); /* what failed is removed, too */
     enum zs_status status = add_directory(&search, zs_strdup(path), (struct owner){0}, err);
     const int threads = store->is_remote ? LISTING_THREADS : 1; /* each listing there is a request */
@@ -225,40 +240,19 @@ enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_conten
     return status;
 }
 
-/* Finds what is at and below a path (not ""), which may be nothing. */
-static enum zs_status find_below(struct zs_store *store, const char *path, struct zs_contents *contents,
-                                 struct zs_error *err)
-{
-    enum zs_link link;
-    ZS_TRY(zs_store_is_link(store, path, &link, err));
-    if (link != ZS_LINK_NONE) /* its target, even a document, does not belong to this store */
-        return zs_names_add(&contents->own, zs_strdup(path), err);
-    return find(store, path, contents, err);
-}
-
-enum zs_status zs_contents_remove_left(struct zs_store *store, const char *path, struct zs_error *err)
+enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path, bool is_left, struct zs_error *err)
 {
     struct zs_contents found = {0};
     const char *last = NULL;
-    enum zs_status status = find_below(store, path, &found, err);
-    for (size_t i = 0; i < found.own.count && status == ZS_OK; i++)
+    enum zs_status status = find(store, path, &found, err);
+    for (size_t i = 0; i < found.own.count && is_left; i++)
         if (zs_is_document(found.own.list[i]))
             last = found.own.list[i]; /* of a node in a group rather than the group */
-    if (last != NULL)
+    if (status == ZS_OK && last != NULL)
         status = zs_fail(err, ZS_ARGUMENT,
                          "%s: there is a /%.*s already: it is not replaced; choose another name, or remove /%s",
                          store->root, (int)(strlen(last) - strlen("/" DOCUMENT)), last, path);
     else if (status == ZS_OK)
-        status = zs_contents_remove(store, &found, err);
-    zs_contents_clear(&found);
-    return status == ZS_UNSUPPORTED ? ZS_OK : status;
-}
-
-enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path, struct zs_error *err)
-{
-    struct zs_contents found = {0};
-    enum zs_status status = find_below(store, path, &found, err);
-    if (status == ZS_OK)
         status = zs_contents_remove(store, &found, err);
     zs_contents_clear(&found);
     return status;

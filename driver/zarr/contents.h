@@ -3,8 +3,8 @@
  * Own are documents (each zarr.json that is a Zarr v3 node), chunks by the keys that their array's metadata give them
  * (of the default encoding with either separator: a replaced array has the other one), side-cars of the documents
  * (.aux.xml, .ovr), and unfinished files of this driver. Where a killed writer left an array without a document, keys
- * of the default encoding ("c/0/1") are chunks. Everything else is foreign. Symbolic links are not followed: a link is
- * own when it stands for a node or for chunks, its target never is. */
+ * of the default encoding ("x/c/0/1", not "c/0/1" of a root) are chunks. Everything else is foreign. Symbolic links are
+ * not followed: a link is own when it stands for a node or for chunks, its target never is. */
 #pragma once
 
 #include "store/store.h"
@@ -27,9 +27,6 @@ void zs_contents_clear(struct zs_contents *contents);
  * half-removed store does not open. */
 enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_contents *contents, struct zs_error *err);
 
-/* Removes the chunks that killed writers left at and below the path of a node that is not stored.
- * ZS_ARGUMENT, and nothing is removed, where a node is stored there. ZS_OK where listing is impossible. */
-enum zs_status zs_contents_remove_left(struct zs_store *store, const char *path, struct zs_error *err);
-
-/* Finds and removes the node at `path` and all below it. ZS_UNSUPPORTED where listing is impossible. */
-enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path, struct zs_error *err);
+/* Finds and removes what is at `path` and below it (not ""). With is_left no node is stored there, only chunks that
+ * killed writers left: ZS_ARGUMENT, and nothing is removed, where one is. */
+enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path, bool is_left, struct zs_error *err);

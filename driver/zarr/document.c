@@ -189,12 +189,6 @@ bool zs_document_use_default_keys(zs_json *document)
     return zs_json_add_string(configuration, "separator", "/") != NULL;
 }
 
-zs_json *zs_document_attributes(zs_json *document)
-{
-    zs_json *attributes = zs_json_get_mutable(document, "attributes");
-    return attributes != NULL ? attributes : zs_json_add_object(document, "attributes");
-}
-
 char *zs_document_key(const char *path)
 {
     static const char name[] = "/zarr.json";
@@ -276,15 +270,8 @@ const zs_json *zs_document_listing(const zs_json *document)
 
 zs_json *zs_document_own(const zs_json *document)
 {
-    if (!zs_json_is_object(document))
-        return zs_json_copy(document);
-    zs_json *own = zs_json_new_object();
-    for (const zs_json *m = zs_json_first(document); m != NULL && own != NULL; m = zs_json_next(m))
-        if (strcmp(zs_json_name(m), "consolidated_metadata") != 0 &&
-            zs_json_add(own, zs_json_name(m), zs_json_copy(m)) == NULL) {
-            zs_json_free(own);
-            own = NULL;
-        }
+    zs_json *own = zs_json_copy(document);
+    zs_json_remove(own, "consolidated_metadata");
     return own;
 }
 
@@ -348,18 +335,6 @@ static const struct zs_listed *find_put(const struct zs_listed *list, size_t cou
     return NULL;
 }
 
-/* Whether two documents are the same but for consolidated metadata; false without memory. */
-static bool is_same(const zs_json *a, const zs_json *b)
-{
-    if (zs_json_is_same(a, b))
-        return true;
-    zs_json *x = zs_document_own(a), *y = zs_document_own(b);
-    const bool is = x != NULL && y != NULL && zs_json_is_same(x, y);
-    zs_json_free(x);
-    zs_json_free(y);
-    return is;
-}
-
 /* Adds documents (taken over) as the consolidated metadata of a group; false without memory. */
 static bool add_listing(zs_json *group, zs_json *metadata)
 {
@@ -392,32 +367,33 @@ enum zs_status zs_document_consolidate(zs_json *group, const struct zs_listed *l
                                        struct zs_error *err)
 {
     zs_json *consolidated = zs_json_get_mutable(group, "consolidated_metadata");
-    const zs_json *metadata = zs_document_listing(group);
-    struct zs_listed *all = zs_calloc(zs_json_size(metadata) + count + 1, sizeof *all);
-    bool changes = false, ok = true;
-    size_t n = 0, present = 0;
+    const zs_json *before = zs_document_listing(group);
+    struct zs_listed *all = zs_calloc(zs_json_size(before) + count + 1, sizeof *all);
+    size_t n = 0, same = 0;
+    bool removes = false;
     ZS_TRY_MEMORY(all, err);
     for (size_t i = 0; i < count; i++)
         if (list[i].document != NULL)
             all[n++] = list[i];
     const size_t put = n;
-    for (const zs_json *m = zs_json_first(metadata); m != NULL; m = zs_json_next(m)) {
-        const struct zs_listed *other = find_put(list, count, zs_json_name(m));
-        if (other == NULL)
+    for (const zs_json *m = zs_json_first(before); m != NULL; m = zs_json_next(m)) {
+        const struct zs_listed *by = find_put(list, count, zs_json_name(m));
+        if (by == NULL)
             all[n++] = (struct zs_listed){zs_json_name(m), m};
+        else if (by->document == NULL)
+            removes = true;
         else
-            changes = changes || other->document == NULL || !is_same(other->document, m);
-        present += other != NULL && other->document != NULL;
+            same += zs_json_is_same(by->document, m);
     }
-    changes = changes || present < put;
-    if (changes && n == 0) {
-        zs_json_remove(group, "consolidated_metadata");
-    } else if (changes) {
-        zs_json *listed = list_all(all, n);
-        ok = consolidated == NULL ? add_listing(group, listed)
-                                  : zs_json_set(consolidated, "metadata", listed) != NULL;
-    }
-    *is_changed = *is_changed || changes;
+    const bool changes = removes || same < put;
+    zs_json *listed = changes && n > 0 ? list_all(all, n) : NULL;
     free(all);
+    *is_changed = *is_changed || changes;
+    if (changes && n == 0)
+        zs_json_remove(group, "consolidated_metadata");
+    if (!changes || n == 0)
+        return ZS_OK;
+    const bool ok = consolidated == NULL ? add_listing(group, listed)
+                                         : zs_json_set(consolidated, "metadata", listed) != NULL;
     return ok ? ZS_OK : zs_fail_memory(err);
 }

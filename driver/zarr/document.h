@@ -63,9 +63,6 @@ zs_json *zs_group_document(void);
  * memory. */
 bool zs_document_use_default_keys(zs_json *document);
 
-/* Returns the `attributes` of a document, added when absent; NULL without memory. */
-zs_json *zs_document_attributes(zs_json *document);
-
 /* Makes the key of the zarr.json of the node at `path` ("" is the root): "group/zarr.json". NULL without memory, freed
  * with free(). */
 char *zs_document_key(const char *path);

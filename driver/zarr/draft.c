@@ -49,29 +49,21 @@ enum zs_status zs_draft_check_entry(const zs_json *entry, struct zs_error *err)
 
 /* ---- Members of an array ---- */
 
-/* Prints the data_type of a type of numpy: "|b1", "<i2", "<M8[10us]"; "" for one that there is not. Times are counts
- * of a unit. */
+/* Prints the data type that a type of numpy is: "|b1", "<i2"; "" for one that is not read. */
 static void print_type(const char *type, char *text, size_t size)
 {
     static const char *const numbers[] = {"iint", "uuint", "ffloat", "ccomplex"};
     const bool is_ordered = type[0] == '<' || type[0] == '>';
     const char *code = type + (is_ordered || type[0] == '|');
-    char unit[16] = "generic", end, rest;
     unsigned n = 0;
+    char rest;
     text[0] = '\0';
     if (strcmp(code, "b1") == 0 || strcmp(type, "bool") == 0)
-        (void)snprintf(text, size, "\"bool\"");
+        (void)snprintf(text, size, "bool");
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (code[0] == numbers[i][0] && code[1] > '0' && code[1] <= '9' &&
             sscanf(code + 1, "%2u%c", &n, &rest) == 1 && (is_ordered || n == 1))
-            (void)snprintf(text, size, "\"%s%u\"", numbers[i] + 1, 8 * n);
-    n = 1;
-    if (is_ordered && (strncmp(code, "M8", 2) == 0 || strncmp(code, "m8", 2) == 0) &&
-        (code[2] == '\0' || (sscanf(code + 2, "[%15[A-Za-z]%c%c", unit, &end, &rest) == 2 && end == ']') ||
-         (sscanf(code + 2, "[%9u%15[A-Za-z]%c%c", &n, unit, &end, &rest) == 3 && end == ']')))
-        (void)snprintf(text, size,
-                       "{\"name\":\"numpy.%s64\",\"configuration\":{\"unit\":\"%s\",\"scale_factor\":%u}}",
-                       code[0] == 'M' ? "datetime" : "timedelta", unit, n);
+            (void)snprintf(text, size, "%s%u", numbers[i] + 1, 8 * n);
 }
 
 /* Copies what is there; false without memory. */
@@ -86,13 +78,13 @@ static enum zs_status add_type(zs_json *made, const zs_json *draft, bool *is_big
     const zs_json *given = zs_json_get(draft, "data_type");
     const bool is_extension = zs_json_is_object(given);
     const char *type = zs_json_text(is_extension ? given : draft, is_extension ? "type" : "data_type", "");
-    char text[128];
+    char text[24];
     struct zs_dtype dtype;
     if (given == NULL)
         return zs_fail(err, ZS_INVALID, "data_type is missing");
     print_type(type, text, sizeof text);
     *is_big = type[0] == '>';
-    if (zs_dtype_parse(zs_json_add_raw(made, "data_type", text), &dtype, NULL) != ZS_OK)
+    if (zs_dtype_parse(zs_json_add_string(made, "data_type", text), &dtype, NULL) != ZS_OK)
         return zs_fail_found(err, ZS_UNSUPPORTED, given, "data_type: expected one that is supported");
     return ZS_OK;
 }
@@ -104,15 +96,13 @@ static enum zs_status find_sharding(const zs_json *draft, const zs_json **per_sh
     static const char *const known[] = {"chunks_per_shard", NULL};
     const zs_json *list = zs_json_get(draft, "storage_transformers"), *first = zs_json_first(list);
     const zs_json *configuration = zs_json_get(first, "configuration");
-    const char *name = zs_json_text(first, "extension", "(no string)"), *type = zs_json_text(first, "type", "");
     *per_shard = zs_json_get(configuration, "chunks_per_shard");
     if (first == NULL)
         return ZS_OK;
-    if (strstr(name, SHARDING) == NULL || strcmp(type, "indexed") != 0 || zs_json_next(first) != NULL)
-        return zs_fail(err, ZS_UNSUPPORTED,
-                       "storage_transformers: expected one, of sharding and the type \"indexed\", found %zu, the first "
-                       "\"%.100s\" of type \"%.40s\"",
-                       zs_json_size(list), name, type);
+    if (strstr(zs_json_text(first, "extension", ""), SHARDING) == NULL || zs_json_next(first) != NULL ||
+        !zs_json_equals(zs_json_get(first, "type"), "indexed"))
+        return zs_fail_found(err, ZS_UNSUPPORTED, list,
+                             "storage_transformers: expected one, of sharding and the type \"indexed\"");
     const enum zs_status status = zs_members_check(configuration, known, err);
     if (status != ZS_OK)
         return zs_fail_in(err, status, "storage_transformers");

@@ -28,8 +28,7 @@ struct zs_dtype {
     char unit[8];       /* datetime64 and timedelta64: "s", "ns", "D", "generic" ... (ASCII: "us"); else "" */
     int64_t unit_scale; /* ... and its scale factor; else 1 */
     bool is_bfloat16;   /* stored as the upper half of the float32 that it is in memory */
-    bool is_declared_signed; /* an unsigned type, by ZS_UNSIGNED_ATTRIBUTE; documents have the signed type of that size
-                              */
+    bool is_declared_signed; /* unsigned by ZS_UNSIGNED_ATTRIBUTE; documents have the signed type of that size */
     enum zs_text_type text; /* of text: elements in memory are pointers to what is stored of each (codec/codec.h) */
     size_t text_size;       /* bytes that are stored of each; 0: any number */
     size_t text_most;       /* bytes: the codecs refuse chunks of more */
@@ -47,10 +46,9 @@ struct zs_dtype zs_dtype_declared(const struct zs_dtype *dtype);
  * read; ZS_INVALID, with the reason in the message, for a malformed one. */
 enum zs_status zs_dtype_parse(const zs_json *data_type, struct zs_dtype *dtype, struct zs_error *err);
 
-/* Which type of text `data_type` names, NONE for all else. *units (NULL is allowed) is the number of code points in an
- * element of fixed_length_utf32, 0 when its length_bytes is no positive multiple of 4; of bytes in one of
- * null_terminated_bytes. */
-enum zs_text_type zs_text_type_of(const zs_json *data_type, uint64_t *units);
+/* Which type of text `data_type` names, NONE for all else. *bytes (NULL is allowed) are the length_bytes of an element,
+ * 0 where it names none. */
+enum zs_text_type zs_text_type_of(const zs_json *data_type, uint64_t *bytes);
 /* Reads the `data_type` of an array of text; the caller sets text_most. ZS_INVALID: a length that cannot be. */
 enum zs_status zs_text_dtype_parse(const zs_json *data_type, struct zs_dtype *dtype, struct zs_error *err);
 

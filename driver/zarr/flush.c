@@ -272,7 +272,7 @@ static enum zs_status build(struct work *work, struct item *item, struct zs_erro
         if (status != ZS_OK && (status != ZS_INVALID || work->hierarchy != NULL))
             return status;
         is_changed = is_changed && status == ZS_OK;
-    } else if (item->document == NULL && was != NULL && was->document != NULL && !was->is_implicit) {
+    } else if (item->document == NULL && was != NULL && !was->is_implicit) {
         return zs_fail(err, ZS_INVALID,
                        "%s/%s: another writer removed or renamed this %s meanwhile: nothing is added to it, and "
                        "chunks that were written there belong to no array", work->store->root, item->path,
@@ -322,15 +322,12 @@ static enum zs_status put_all(struct work *work, struct zs_error *err)
 
 /* ---- All documents ---- */
 
-/* Orders new documents before those that refer to them, then deeper ones first, so that a group follows its members. */
+/* Orders new documents before those that refer to them, else by their paths, backwards: a group follows its members. */
 static int compare_order(const void *a, const void *b)
 {
     const struct item *first = a, *second = b;
     if (is_first(first) != is_first(second))
         return is_first(first) ? -1 : 1;
-    const size_t depth = zs_path_depth(first->path), other = zs_path_depth(second->path);
-    if (depth != other)
-        return other < depth ? -1 : 1;
     return zs_path_compare(second->path, first->path);
 }
 
@@ -394,18 +391,6 @@ static void free_work(struct work *work)
 
 /* ---- Objects that go ---- */
 
-/* Removes the objects of a node and of all below it. In a store that cannot be listed only the document goes. */
-static enum zs_status remove_node(struct zs_store *store, const char *path, struct zs_error *err)
-{
-    enum zs_status status = zs_contents_remove_below(store, path, err);
-    if (status != ZS_UNSUPPORTED)
-        return status;
-    char *key = zs_document_key(path);
-    status = key != NULL ? zs_store_remove(store, key, err) : zs_fail_memory(err);
-    free(key);
-    return status == ZS_NOT_FOUND ? ZS_OK : status;
-}
-
 /* Upper limit of the chunks that are removed: coordinates have one or a few. */
 #define MOST_CHUNKS 100000
 
@@ -442,7 +427,7 @@ static enum zs_status remove_objects(const struct work *work, struct zs_error *e
     for (size_t i = 0; i < work->count; i++) {
         const struct item *item = &work->items[i];
         if (item->goes)
-            ZS_TRY(remove_node(work->store, item->path, err));
+            ZS_TRY(zs_contents_remove_below(work->store, item->path, false, err));
         else if (item->edit != NULL && work->hierarchy != NULL)
             ZS_TRY(remove_former(work, item, err));
     }

@@ -25,14 +25,6 @@ static size_t position(const struct zs_hierarchy *hierarchy, const char *path, b
     return i;
 }
 
-void zs_hierarchy_within(const struct zs_hierarchy *hierarchy, const char *path, size_t *first, size_t *end)
-{
-    bool is_there;
-    *first = *end = position(hierarchy, path, &is_there);
-    while (*end < hierarchy->count && zs_path_is_within(hierarchy->entries[*end].path, path))
-        ++*end;
-}
-
 struct zs_hierarchy_entry *zs_hierarchy_entry_at(const struct zs_hierarchy *hierarchy, const char *path)
 {
     bool is_there;
@@ -40,8 +32,7 @@ struct zs_hierarchy_entry *zs_hierarchy_entry_at(const struct zs_hierarchy *hier
     return is_there ? &hierarchy->entries[i] : NULL;
 }
 
-/* Returns the entry of a path, made where there is none; NULL without memory. The lock is held. */
-static struct zs_hierarchy_entry *entry_of(struct zs_hierarchy *hierarchy, const char *path)
+struct zs_hierarchy_entry *zs_hierarchy_entry_make(struct zs_hierarchy *hierarchy, const char *path)
 {
     bool is_there;
     const size_t i = position(hierarchy, path, &is_there);
@@ -69,15 +60,13 @@ static enum zs_status find(struct zs_hierarchy *hierarchy, const char *path, con
  * nodes in it do not change. False without memory. */
 static bool name_dimensions(struct zs_hierarchy *hierarchy, struct zs_node *node)
 {
-    bool ok = true;
     const struct zs_node *group;
-    char *path = node != NULL && zs_node_lacks_names(node) ? zs_strdup(node->path) : NULL;
-    for (int above = 0; above < 2 && path != NULL && path[0] != '\0' && zs_node_lacks_names(node) && ok; above++) {
-        const size_t n = (size_t)(zs_path_name(path) - path);
-        path[n > 0 ? n - 1 : 0] = '\0';
+    const bool lacks = node != NULL && zs_node_lacks_names(node);
+    char *path = lacks ? zs_strdup(node->path) : NULL;
+    bool ok = path != NULL || !lacks;
+    for (int above = 0; above < 2 && zs_path_up(path) != NULL && zs_node_lacks_names(node) && ok; above++)
         if (find(hierarchy, path, &group, NULL) == ZS_OK)
             ok = zs_node_take_names(node, group);
-    }
     free(path);
     return ok;
 }
@@ -108,14 +97,13 @@ static enum zs_status answer(const struct zs_hierarchy *hierarchy, const struct 
 }
 
 enum zs_status zs_hierarchy_put(struct zs_hierarchy *hierarchy, const char *path, struct zs_node *node,
-                                enum zs_status status, const struct zs_error *reason, const struct zs_node **kept,
-                                struct zs_error *err)
+                                enum zs_status status, const struct zs_node **kept, struct zs_error *err)
 {
     const bool needs_message = status != ZS_OK && status != ZS_NOT_FOUND;
-    char *message = needs_message ? zs_strdup(reason->message) : NULL;
+    char *message = needs_message ? zs_strdup(err->message) : NULL;
     const bool ok = name_dimensions(hierarchy, node) && (message != NULL || !needs_message);
     (void)pthread_mutex_lock(&hierarchy->lock);
-    struct zs_hierarchy_entry *entry = ok ? entry_of(hierarchy, path) : NULL;
+    struct zs_hierarchy_entry *entry = ok ? zs_hierarchy_entry_make(hierarchy, path) : NULL;
     if (entry != NULL && entry->node == NULL && entry->message == NULL) { /* it is new, or says ZS_NOT_FOUND */
         entry->node = node;
         entry->status = status;
@@ -154,24 +142,16 @@ static enum zs_status ask(struct zs_hierarchy *hierarchy, const char *path, stru
     return is_group ? zs_node_create_implicit(path, node, err) : fail_absent(hierarchy, path, err);
 }
 
-/* Counts a look-up or a listing that failed, and fails with its reason. */
-static enum zs_status fail_look_up(struct zs_hierarchy *hierarchy, enum zs_status status,
-                                   const struct zs_error *reason, struct zs_error *err)
+/* Counts a look-up or a listing that failed, and returns its status. */
+static enum zs_status count_failure(struct zs_hierarchy *hierarchy, enum zs_status status,
+                                    const struct zs_error *reason)
 {
     (void)pthread_mutex_lock(&hierarchy->lock);
     hierarchy->reason = *reason;
     hierarchy->failure = status;
     hierarchy->failures++;
     (void)pthread_mutex_unlock(&hierarchy->lock);
-    return zs_fail(err, status, "%s", reason->message);
-}
-
-/* Fails for lack of memory, which is counted as each failure is: the node may be there. */
-static enum zs_status fail_without_memory(struct zs_hierarchy *hierarchy, struct zs_error *err)
-{
-    struct zs_error reason;
-    const enum zs_status status = zs_fail_memory(&reason);
-    return fail_look_up(hierarchy, status, &reason, err);
+    return status;
 }
 
 size_t zs_hierarchy_failures(struct zs_hierarchy *hierarchy)
@@ -208,22 +188,22 @@ static enum zs_status find(struct zs_hierarchy *hierarchy, const char *path, con
         return zs_fail(err, ZS_NOT_FOUND, "%s: the consolidated metadata list no array or group \"%s\"",
                        hierarchy->store->root, path);
 
-    struct zs_error reason = {0};
+    struct zs_error own, *reason = err != NULL ? err : &own;
     struct zs_node *found = NULL;
-    status = ask(hierarchy, path, &found, &reason);
-    if (status != ZS_OK && !zs_is_no_node(status))
-        return fail_look_up(hierarchy, status, &reason, err);
-    status = zs_hierarchy_put(hierarchy, path, found, status, &reason, node, err);
-    return status == ZS_NO_MEMORY ? fail_without_memory(hierarchy, err) : status;
+    status = ask(hierarchy, path, &found, reason);
+    if (status == ZS_OK || zs_is_no_node(status))
+        status = zs_hierarchy_put(hierarchy, path, found, status, node, reason);
+    return status == ZS_OK || zs_is_no_node(status) ? status : count_failure(hierarchy, status, reason);
 }
 
 enum zs_status zs_hierarchy_node(struct zs_hierarchy *hierarchy, const char *path, const struct zs_node **node,
                                  struct zs_error *err)
 {
-    char *clean;
-    enum zs_status status = path != NULL ? zs_path_clean(path, &clean, err) : ZS_NO_MEMORY;
-    if (status != ZS_OK)
-        return status == ZS_NO_MEMORY ? fail_without_memory(hierarchy, err) : status;
+    char *clean = NULL;
+    struct zs_error own, *reason = err != NULL ? err : &own;
+    enum zs_status status = path != NULL ? zs_path_clean(path, &clean, reason) : zs_fail_memory(reason);
+    if (status != ZS_OK) /* without memory it may be there */
+        return status == ZS_INVALID ? status : count_failure(hierarchy, status, reason);
     status = find(hierarchy, clean, node, err);
     free(clean);
     return status;
@@ -277,7 +257,7 @@ static enum zs_status add_implicit_group(struct zs_hierarchy *hierarchy, const c
     struct zs_node *made;
     const struct zs_node *kept;
     ZS_TRY(zs_node_create_implicit(path, &made, err));
-    return zs_hierarchy_put(hierarchy, path, made, ZS_OK, NULL, &kept, err);
+    return zs_hierarchy_put(hierarchy, path, made, ZS_OK, &kept, err);
 }
 
 /* Adds the group above a path, and those above it, where they are not listed. */
@@ -310,7 +290,7 @@ static enum zs_status add_listed(struct zs_hierarchy *hierarchy, const zs_json *
     if (status != ZS_OK)
         (void)zs_fail_in(&reason, status, "%s: consolidated metadata", hierarchy->store->root);
     if (status != ZS_NO_MEMORY)
-        status = zs_hierarchy_put(hierarchy, path, node, status, &reason, &kept, err);
+        status = zs_hierarchy_put(hierarchy, path, node, status, &kept, &reason);
     return status == ZS_NO_MEMORY ? zs_fail_memory(err) : ZS_OK;
 }
 
@@ -437,14 +417,14 @@ enum zs_status zs_hierarchy_list(struct zs_hierarchy *hierarchy, const struct zs
                                  struct zs_error *err)
 {
     struct walk w = {.hierarchy = hierarchy};
-    struct zs_error reason = {0};
+    struct zs_error own, *reason = err != NULL ? err : &own;
     const bool is_complete = hierarchy->is_consolidated || hierarchy->is_walked;
     const struct zs_node *root;
-    enum zs_status status = is_complete ? ZS_OK : find(hierarchy, "", &root, &reason);
+    enum zs_status status = is_complete ? ZS_OK : find(hierarchy, "", &root, reason);
     if (!is_complete && status == ZS_OK && root->type == ZS_NODE_GROUP)
-        status = walk_below(&w, "", 0, &reason);
+        status = walk_below(&w, "", 0, reason);
     if (status != ZS_OK && (status != ZS_UNSUPPORTED || w.directories > 0)) /* else the store cannot be listed */
-        return fail_look_up(hierarchy, status, &reason, err);
+        return count_failure(hierarchy, status, reason);
     if (status == ZS_OK)
         hierarchy->is_walked = true;
     return zs_hierarchy_list_known(hierarchy, nodes, count, err);
@@ -473,22 +453,14 @@ enum zs_status zs_nodes_find(const struct zs_node *const *nodes, size_t count, c
 
 const struct zs_node *zs_nodes_child(const struct zs_node *const *nodes, size_t count, const char *group, size_t *at)
 {
-    size_t i = *at + zs_path_position(nodes + *at, count - *at, sizeof *nodes, path_of_node, group);
-    if (i < count && strcmp(nodes[i]->path, group) == 0)
-        i++; /* the group itself */
-    for (; i < count; i++) {
-        const struct zs_node *node = nodes[i];
-        const char *below = zs_path_below(group, node->path);
-        if (below == NULL)
-            break;
-        if (strchr(below, '/') != NULL) /* the group between is not in the list */
-            continue;
-        *at = i + 1; /* behind all below it */
-        while (*at < count && zs_path_is_within(nodes[*at]->path, node->path))
-            ++*at;
-        return node;
+    if (*at == 0)
+        *at = zs_path_position(nodes, count, sizeof *nodes, path_of_node, group);
+    while (*at < count && zs_path_is_within(nodes[*at]->path, group)) {
+        const struct zs_node *node = nodes[(*at)++];
+        const char *below = zs_path_below(group, node->path); /* NULL or "": the group itself */
+        if (below != NULL && below[0] != '\0' && strchr(below, '/') == NULL)
+            return node;
     }
-    *at = count;
     return NULL;
 }
 
@@ -524,22 +496,27 @@ static enum zs_status create_root(struct zs_hierarchy *hierarchy, zs_json *docum
                            : zs_fail_in(err, status, "%s/zarr.json", store->root);
 }
 
-/* Takes over the document, also on failure. */
-static enum zs_status open_document(struct zs_store *store, zs_json *document, bool use_consolidated,
-                                    struct zs_hierarchy **out, struct zs_error *err)
+enum zs_status zs_hierarchy_open(struct zs_store *store, bool use_consolidated, struct zs_hierarchy **out,
+                                 struct zs_error *err)
+{
+    return zs_hierarchy_open_text(store, NULL, 0, use_consolidated, out, err);
+}
+
+enum zs_status zs_hierarchy_open_text(struct zs_store *store, const char *text, size_t size, bool use_consolidated,
+                                      struct zs_hierarchy **out, struct zs_error *err)
 {
     struct zs_hierarchy *hierarchy = NULL;
+    zs_json *document = NULL;
     struct zs_node *made;
     const struct zs_node *root;
-    enum zs_status status = zs_hierarchy_create(store, &hierarchy, err);
-    if (status != ZS_OK) {
-        zs_json_free(document);
-        return status;
-    }
+    ZS_TRY(zs_hierarchy_create(store, &hierarchy, err));
     hierarchy->is_consolidated = hierarchy->is_new = false;
-    status = create_root(hierarchy, document, &made, err);
+    enum zs_status status = text != NULL ? zs_json_parse(text, size, &document, err)
+                                         : zs_document_get(store, "zarr.json", &document, NULL, err);
     if (status == ZS_OK)
-        status = zs_hierarchy_put(hierarchy, "", made, ZS_OK, NULL, &root, err);
+        status = create_root(hierarchy, document, &made, err);
+    if (status == ZS_OK)
+        status = zs_hierarchy_put(hierarchy, "", made, ZS_OK, &root, err);
     if (status == ZS_OK && use_consolidated)
         status = consolidate(hierarchy, err);
     if (status == ZS_OK)
@@ -547,22 +524,6 @@ static enum zs_status open_document(struct zs_store *store, zs_json *document, b
     else
         zs_hierarchy_free(hierarchy);
     return status;
-}
-
-enum zs_status zs_hierarchy_open(struct zs_store *store, bool use_consolidated, struct zs_hierarchy **out,
-                                 struct zs_error *err)
-{
-    zs_json *document = NULL;
-    ZS_TRY(zs_document_get(store, "zarr.json", &document, NULL, err));
-    return open_document(store, document, use_consolidated, out, err);
-}
-
-enum zs_status zs_hierarchy_open_text(struct zs_store *store, const char *text, size_t size, bool use_consolidated,
-                                      struct zs_hierarchy **out, struct zs_error *err)
-{
-    zs_json *document = NULL;
-    ZS_TRY(zs_json_parse(text, size, &document, err));
-    return open_document(store, document, use_consolidated, out, err);
 }
 
 void zs_hierarchy_free(struct zs_hierarchy *hierarchy)

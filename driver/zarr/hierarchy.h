@@ -77,8 +77,8 @@ const char *zs_hierarchy_left_out(struct zs_hierarchy *hierarchy);
 enum zs_status zs_nodes_find(const struct zs_node *const *nodes, size_t count, const char *base, const char *name,
                              size_t *at, struct zs_error *err);
 
-/* Returns the next node directly in `group` in such a list, from position *at on (0 at first), and moves *at behind
- * that node and all nodes below it. NULL when there are no more. */
+/* Returns the next node directly in `group` in such a list, and moves *at, which is 0 at first, behind it. NULL when
+ * there are no more. */
 const struct zs_node *zs_nodes_child(const struct zs_node *const *nodes, size_t count, const char *group, size_t *at);
 
 /* ---- Changing documents (hierarchy_edit.c): in memory first, in the store at the flush. No other thread may use the
@@ -168,9 +168,6 @@ enum zs_status zs_add_document(struct zs_hierarchy *hierarchy, const char *path,
  * there. */
 enum zs_status zs_node_make(struct zs_hierarchy *hierarchy, const char *parent, const char *name, zs_json *document,
                             const struct zs_node **node, struct zs_error *err);
-/* The same for a group. */
-enum zs_status zs_group_make(struct zs_hierarchy *hierarchy, const char *parent, const char *name,
-                             const struct zs_node **node, struct zs_error *err);
 
 /* Whether a new node may have this name; else ZS_ARGUMENT. */
 enum zs_status zs_node_check_name(const char *name, struct zs_error *err);
@@ -178,16 +175,15 @@ enum zs_status zs_node_check_name(const char *name, struct zs_error *err);
 /* Changes the shape of an array, the names of its dimensions or, of a new array without chunks, the fill value (one
  * element, native order) by replacing the node at its path. NULL arguments keep the state of `node`, which may itself
  * be a replaced node; names[d] NULL removes a name. Flush arrays opened from the old node before, and reopen them
- * after; the caller deals with chunks outside the new shape. ZS_UNSUPPORTED when the document lists chunk lengths along
- * a dimension that changes, ZS_INVALID for a shape that is not valid. */
+ * after; the caller deals with chunks outside the new shape. ZS_INVALID for a shape that is not valid. */
 enum zs_status zs_array_update_document(struct zs_hierarchy *hierarchy, const struct zs_node *node,
                                         const uint64_t *shape, const char *const *names, const void *fill_value,
                                         const struct zs_node **replacement, struct zs_error *err);
 
 /* Renames a node within its group, with all nodes below it, in the store at once; pending changes are flushed before.
  * Reopen its arrays after. ZS_ARGUMENT for an invalid or taken name, ZS_UNSUPPORTED when the store has no directories.
- * A process that is killed meanwhile leaves the node at its old or its new path, at worst in a store without
- * consolidated metadata. */
+ * All nodes are looked up anew. Consolidated metadata are taken out meanwhile; those of the root are made again by a
+ * walk. A process that is killed meanwhile leaves the node at its old or its new path, at worst in a store without. */
 enum zs_status zs_node_rename(struct zs_hierarchy *hierarchy, const char *path, const char *name, struct zs_error *err);
 
 /* Adds consolidated metadata of all known nodes to the root of a new store, before its first flush. Later flushes keep

@@ -46,7 +46,7 @@ static enum zs_status put_node(struct zs_hierarchy *hierarchy, struct zs_node *n
     }
     if (present != NULL)
         vacate(hierarchy, present);
-    return zs_hierarchy_put(hierarchy, node->path, node, ZS_OK, NULL, &kept, err);
+    return zs_hierarchy_put(hierarchy, node->path, node, ZS_OK, &kept, err);
 }
 
 /* ---- Pending changes ---- */
@@ -91,17 +91,12 @@ static enum zs_status note(struct zs_hierarchy *hierarchy, const char *path, str
 {
     ZS_TRY(zs_hierarchy_check_writable(hierarchy, err));
     ZS_TRY(zs_hierarchy_check_path(path, err));
-    struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, path);
-    if (entry == NULL) {
-        const struct zs_node *none;
-        (void)zs_hierarchy_put(hierarchy, path, NULL, ZS_NOT_FOUND, NULL, &none, err);
-        entry = zs_hierarchy_entry_at(hierarchy, path);
-        ZS_TRY_MEMORY(entry, err);
-    }
+    struct zs_hierarchy_entry *entry = zs_hierarchy_entry_make(hierarchy, path);
+    ZS_TRY_MEMORY(entry, err);
     hierarchy->edits++;
     if (entry->change == ZS_CHANGE_EDIT || entry->change == ZS_CHANGE_NEW)
         return ZS_OK;
-    const bool is_stored = entry->node != NULL && entry->node->document != NULL;
+    const bool is_stored = entry->node != NULL && !entry->node->is_implicit;
     entry->before = is_stored ? zs_document_own(entry->node->document) : NULL;
     if (is_stored && entry->before == NULL)
         return zs_fail_memory(err);
@@ -141,16 +136,11 @@ enum zs_status zs_hierarchy_edit(struct zs_hierarchy *hierarchy, const struct zs
     if (present == NULL)
         return zs_fail(err, ZS_INVALID, "/%s: was removed", node->path);
     ZS_TRY(note(hierarchy, present->path, err));
-    if (present->document == NULL) { /* an implicit group becomes an explicit one */
-        present->document = zs_group_document();
-        ZS_TRY_MEMORY(present->document, err);
-        present->owns_document = true;
-    }
-    if (!zs_json_is_object(zs_json_get(present->document, "attributes")))
-        zs_json_remove(present->document, "attributes");
-    *attributes = zs_document_attributes(present->document);
+    *attributes = zs_json_get_mutable(present->document, "attributes");
+    if (!zs_json_is_object(*attributes))
+        *attributes = zs_json_set(present->document, "attributes", zs_json_new_object());
     ZS_TRY_MEMORY(*attributes, err);
-    present->is_implicit = false;
+    present->is_implicit = false; /* it is an explicit one from now on */
     present->attributes = *attributes;
     return ZS_OK;
 }
@@ -171,7 +161,6 @@ enum zs_status zs_hierarchy_add(struct zs_hierarchy *hierarchy, struct zs_node *
 enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *hierarchy, const char *path, const struct zs_node **node,
                                      struct zs_error *err)
 {
-    zs_json *document = NULL;
     struct zs_node *stored = NULL;
     *node = NULL;
     ZS_TRY(zs_hierarchy_check_path(path, err));
@@ -180,11 +169,9 @@ enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *hierarchy, const char 
     const struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, path);
     const bool is_known = entry != NULL && entry->node != NULL && !entry->node->is_implicit;
     if (!is_known && !hierarchy->is_new && !zs_hierarchy_hides(hierarchy, path, true)) {
-        ZS_TRY(zs_document_load(hierarchy->store, path, &document, NULL, err));
-        if (document != NULL) {
-            ZS_TRY(zs_node_create(path, document, true, &stored, err));
-            ZS_TRY(put_node(hierarchy, stored, err));
-        }
+        const enum zs_status status = zs_document_get_node(hierarchy->store, path, &stored, err);
+        if (status != ZS_NOT_FOUND)
+            ZS_TRY(status == ZS_OK ? put_node(hierarchy, stored, err) : status);
     }
     entry = zs_hierarchy_entry_at(hierarchy, path);
     if (entry != NULL && zs_hierarchy_is_listed(hierarchy, (size_t)(entry - hierarchy->entries)))
@@ -196,17 +183,16 @@ enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *hierarchy, const char 
 
 enum zs_status zs_hierarchy_remove(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
 {
-    size_t first, end;
     if (path[0] == '\0')
         return zs_fail(err, ZS_ARGUMENT, "the root of a store cannot be removed from it");
     ZS_TRY(note(hierarchy, path, err));
-    zs_hierarchy_within(hierarchy, path, &first, &end);
-    for (size_t i = first; i < end; i++) {
-        struct zs_hierarchy_entry *entry = &hierarchy->entries[i];
-        vacate(hierarchy, entry);
-        zs_json_free(entry->before);
-        entry->before = NULL;
-        entry->change = i == first ? ZS_CHANGE_REMOVED : ZS_CHANGE_NONE;
+    struct zs_hierarchy_entry *const own = zs_hierarchy_entry_at(hierarchy, path);
+    const struct zs_hierarchy_entry *end = hierarchy->entries + hierarchy->count;
+    for (struct zs_hierarchy_entry *e = own; e < end && zs_path_is_within(e->path, path); e++) {
+        vacate(hierarchy, e);
+        zs_json_free(e->before);
+        e->before = NULL;
+        e->change = e == own ? ZS_CHANGE_REMOVED : ZS_CHANGE_NONE;
     }
     return ZS_OK;
 }
@@ -282,8 +268,8 @@ enum zs_status zs_node_make(struct zs_hierarchy *hierarchy, const char *parent, 
 {
     char *path = NULL;
     enum zs_status status = new_path(hierarchy, parent, name, &path, err);
-    if (status == ZS_OK && !hierarchy->is_new) /* of a writer that was killed */
-        status = zs_contents_remove_left(hierarchy->store, path, err);
+    if (status == ZS_OK && !hierarchy->is_new && !zs_hierarchy_hides(hierarchy, path, true)) /* of a killed writer */
+        status = zs_contents_remove_below(hierarchy->store, path, true, err);
     if (status == ZS_OK)
         status = zs_add_document(hierarchy, path, document, node, err);
     else
@@ -292,51 +278,31 @@ enum zs_status zs_node_make(struct zs_hierarchy *hierarchy, const char *parent, 
     return status;
 }
 
-enum zs_status zs_group_make(struct zs_hierarchy *hierarchy, const char *parent, const char *name,
-                             const struct zs_node **node, struct zs_error *err)
-{
-    return zs_node_make(hierarchy, parent, name, zs_group_document(), node, err);
-}
-
-/* A document with another shape, other names and another fill value; NULL without memory. */
-static zs_json *changed_document(const struct zs_node *node, int ndim, const uint64_t *shape, const char *const *names,
-                                 const void *fill_value)
-{
-    zs_json *document = zs_json_copy(node->document);
-    bool ok = document != NULL;
-    if (ok && shape != NULL)
-        ok = zs_json_set(document, "shape", zs_shape_list(shape, ndim)) != NULL;
-    if (ok && names != NULL)
-        ok = zs_json_set(document, "dimension_names", zs_name_list(names, ndim)) != NULL;
-    if (ok && fill_value != NULL) {
-        zs_json_remove(document, "fill_value");
-        ok = zs_fill_value_add(document, "fill_value", &node->array->dtype, fill_value) != NULL;
-    }
-    if (ok)
-        return document;
-    zs_json_free(document);
-    return NULL;
-}
-
 enum zs_status zs_array_update_document(struct zs_hierarchy *hierarchy, const struct zs_node *node,
                                         const uint64_t *shape, const char *const *names, const void *fill_value,
                                         const struct zs_node **replacement, struct zs_error *err)
 {
     struct zs_node *made;
-    const struct zs_array_meta *meta = node->array;
-    const size_t ndim = zs_json_size(zs_json_get(node->document, "shape"));
+    const int ndim = (int)zs_json_size(zs_json_get(node->document, "shape"));
     const char *grid = zs_extension_name(zs_json_get(node->document, "chunk_grid"), NULL);
     const bool keeps_grid = shape == NULL || (node->is_text && grid != NULL && strcmp(grid, "regular") == 0);
-    if (meta == NULL && (ndim > ZS_MAX_NDIM || !keeps_grid))
+    if (node->array == NULL && (ndim > ZS_MAX_NDIM || !keeps_grid))
         return zs_fail(err, ZS_UNSUPPORTED, "array /%s: it cannot be read, and not be changed like this", node->path);
-    for (size_t d = 0; d < ndim && shape != NULL && meta != NULL; d++)
-        if (shape[d] != meta->shape[d] && meta->edges[d] != NULL)
-            return zs_fail(err, ZS_UNSUPPORTED,
-                           "array /%s: its document lists the lengths of chunks along dimension "
-                           "%zu, for %llu elements: it cannot grow beyond them",
-                           node->path, d, (unsigned long long)meta->shape[d]);
-    zs_json *document = changed_document(node, (int)ndim, shape, names, fill_value);
-    ZS_TRY(make(node->path, document, meta == NULL, &made, err));
+    zs_json *document = zs_json_copy(node->document);
+    bool ok = document != NULL;
+    if (shape != NULL)
+        ok = ok && zs_json_set(document, "shape", zs_shape_list(shape, ndim)) != NULL;
+    if (names != NULL)
+        ok = ok && zs_json_set(document, "dimension_names", zs_name_list(names, ndim)) != NULL;
+    if (fill_value != NULL) {
+        zs_json_remove(document, "fill_value");
+        ok = ok && zs_fill_value_add(document, "fill_value", &node->array->dtype, fill_value) != NULL;
+    }
+    if (!ok) {
+        zs_json_free(document);
+        return zs_fail_memory(err);
+    }
+    ZS_TRY(make(node->path, document, node->array == NULL, &made, err));
     ZS_TRY(zs_hierarchy_add(hierarchy, made, err));
     *replacement = made;
     return ZS_OK;
@@ -426,7 +392,7 @@ enum zs_status zs_root_consolidate(struct zs_hierarchy *hierarchy, struct zs_err
     ZS_TRY(zs_hierarchy_list_known(hierarchy, &nodes, &count, err));
     struct zs_listed *list = zs_calloc(count, sizeof *list);
     for (size_t i = 1; i < count && list != NULL; i++)
-        if (nodes[i]->document != NULL) /* not of an implicit group */
+        if (!nodes[i]->is_implicit)
             list[n++] = (struct zs_listed){.name = nodes[i]->path, .document = nodes[i]->document};
     zs_json_remove(nodes[0]->document, "consolidated_metadata"); /* it may list nodes that were removed since */
     const enum zs_status status =
@@ -437,39 +403,6 @@ enum zs_status zs_root_consolidate(struct zs_hierarchy *hierarchy, struct zs_err
 }
 
 /* ---- Renaming a node within its group: its directory moves ---- */
-
-/* Copies a node to its path behind a move; NULL without memory. */
-static struct zs_node *copy_at(const struct zs_node *node, const char *from, const char *to)
-{
-    struct zs_node *copy = NULL;
-    char *path = zs_format("%s%s", to, node->path + strlen(from));
-    if (path != NULL && node->document == NULL)
-        (void)zs_node_create_implicit(path, &copy, NULL);
-    else if (path != NULL)
-        (void)zs_node_create(path, zs_json_copy(node->document), true, &copy, NULL);
-    free(path);
-    return copy;
-}
-
-/* Moves what the table has at and below a path to another one. */
-static enum zs_status move_nodes(struct zs_hierarchy *hierarchy, const char *from, const char *to,
-                                 struct zs_error *err)
-{
-    size_t first, end;
-    zs_hierarchy_within(hierarchy, from, &first, &end);
-    for (size_t left = end - first; left > 0; left--, first++) {
-        const size_t count = hierarchy->count;
-        if (hierarchy->entries[first].node == NULL)
-            continue;
-        struct zs_node *copy = copy_at(hierarchy->entries[first].node, from, to);
-        ZS_TRY_MEMORY(copy, err);
-        vacate(hierarchy, &hierarchy->entries[first]);
-        ZS_TRY(put_node(hierarchy, copy, err));
-        if (zs_path_compare(to, from) < 0) /* it was put before them */
-            first += hierarchy->count - count;
-    }
-    return ZS_OK;
-}
 
 static enum zs_status put_document(struct zs_store *store, const char *path, const zs_json *document,
                                    struct zs_error *err)
@@ -482,64 +415,64 @@ static enum zs_status put_document(struct zs_store *store, const char *path, con
     return status;
 }
 
-/* Lists in a group's document what is at and below a path in it under another one. */
-static enum zs_status list_moved(zs_json *document, const char *from, const char *to, struct zs_error *err)
+/* Takes the consolidated metadata out of the groups above a path: readers must not take moved chunks for absent
+ * ones. */
+static enum zs_status unlist(struct zs_store *store, const char *path, struct zs_error *err)
 {
-    zs_json *moved = zs_json_new_object();
-    bool ok = moved != NULL;
-    for (const zs_json *m = zs_json_first(zs_document_listing(document)); m != NULL && ok; m = zs_json_next(m)) {
-        const char *name = zs_json_name(m);
-        if (zs_path_is_within(name, to)) /* it was not there any more */
-            continue;
-        char *path = zs_path_is_within(name, from) ? zs_format("%s%s", to, name + strlen(from)) : zs_strdup(name);
-        ok = path != NULL && zs_json_add(moved, path, zs_json_copy(m)) != NULL;
-        free(path);
-    }
-    if (ok)
-        ok = zs_json_set(zs_json_get_mutable(document, "consolidated_metadata"), "metadata", moved) != NULL;
-    else
-        zs_json_free(moved);
-    return ok ? ZS_OK : zs_fail_memory(err);
-}
-
-/* Renames a directory, while a group above it (NULL: there is none), and all above that, have no consolidated metadata:
- * readers must not take moved chunks for absent ones. */
-static enum zs_status rename_below(struct zs_store *store, const char *group, const char *from, const char *to,
-                                   bool *is_moved, struct zs_error *err)
-{
-    zs_json *document = NULL, *own = NULL;
-    if (group == NULL) {
-        const enum zs_status status = zs_store_rename(store, from, to, err);
-        *is_moved = status == ZS_OK;
-        return status;
-    }
-    ZS_TRY(zs_document_load(store, group, &document, NULL, err));
-    const bool is_listed = zs_document_listing(document) != NULL;
-    char *above = zs_path_parent(group);
-    enum zs_status status = above != NULL || group[0] == '\0' ? ZS_OK : zs_fail_memory(err);
-    if (is_listed && status == ZS_OK)
-        status = (own = zs_document_own(document)) != NULL ? put_document(store, group, own, err) : zs_fail_memory(err);
-    if (status == ZS_OK)
-        status = rename_below(store, above, from, to, is_moved, err);
-    if (is_listed && *is_moved && status == ZS_OK)
-        status = list_moved(document, zs_path_below(group, from), zs_path_below(group, to), err);
-    if (is_listed && *is_moved && status == ZS_OK)
+    zs_json *document = NULL;
+    char *group = zs_path_parent(path);
+    if (group == NULL)
+        return path[0] == '\0' ? ZS_OK : zs_fail_memory(err);
+    enum zs_status status = zs_document_load(store, group, &document, NULL, err);
+    if (status == ZS_OK && zs_document_listing(document) != NULL) {
+        zs_json_remove(document, "consolidated_metadata");
         status = put_document(store, group, document, err);
-    else if (own != NULL && !*is_moved)
-        (void)put_document(store, group, document, NULL);
+    }
+    if (status == ZS_OK)
+        status = unlist(store, group, err);
     zs_json_free(document);
-    zs_json_free(own);
-    free(above);
+    free(group);
     return status;
 }
 
-/* Renames a directory in a group of a store that is locked where there are locks. */
-static enum zs_status rename_stored(struct zs_store *store, const char *parent, const char *from, const char *to,
+/* Finds all nodes anew, if the root's document lists them. */
+static enum zs_status find_again(struct zs_hierarchy *hierarchy, bool *is_listed, struct zs_error *err)
+{
+    const struct zs_node *root, **nodes;
+    size_t count;
+    while (hierarchy->count > 0) {
+        struct zs_hierarchy_entry *entry = &hierarchy->entries[--hierarchy->count];
+        vacate(hierarchy, entry);
+        free(entry->path);
+    }
+    hierarchy->is_walked = hierarchy->is_consolidated = false;
+    ZS_TRY(zs_hierarchy_node(hierarchy, "", &root, err));
+    *is_listed = *is_listed || zs_json_size(zs_document_listing(root->document)) > 0;
+    if (!*is_listed)
+        return ZS_OK;
+    ZS_TRY(zs_hierarchy_list(hierarchy, &nodes, &count, err));
+    free(nodes);
+    return ZS_OK;
+}
+
+/* Lists them there. */
+static enum zs_status list_again(struct zs_hierarchy *hierarchy, struct zs_error *err)
+{
+    bool is_listed = true;
+    ZS_TRY(find_again(hierarchy, &is_listed, err));
+    ZS_TRY(zs_root_consolidate(hierarchy, err));
+    return put_document(hierarchy->store, "", hierarchy->entries[0].node->document, err);
+}
+
+/* Renames a directory in a store that is locked where there are locks. */
+static enum zs_status rename_stored(struct zs_hierarchy *hierarchy, const char *from, const char *to,
                                     struct zs_error *err)
 {
+    struct zs_store *store = hierarchy->store;
     char **names = NULL;
     zs_json *document = NULL;
-    bool is_moved = false;
+    bool is_listed = false;
+    const bool was_consolidated = hierarchy->is_consolidated;
     enum zs_status status = zs_store_list(store, from, &names, err);
     const bool is_there = status == ZS_OK && names[0] != NULL;
     zs_names_free(names);
@@ -548,7 +481,15 @@ static enum zs_status rename_stored(struct zs_store *store, const char *parent, 
     if (status == ZS_OK)
         status = zs_document_load(store, from, &document, NULL, err); /* a node whose document is damaged stays */
     zs_json_free(document);
-    return status == ZS_OK ? rename_below(store, parent, from, to, &is_moved, err) : status;
+    ZS_TRY(status);
+    ZS_TRY(find_again(hierarchy, &is_listed, err)); /* what cannot be listed afterwards is not renamed */
+    status = unlist(store, from, err);
+    if (status == ZS_OK)
+        status = zs_store_rename(store, from, to, err);
+    const enum zs_status again = is_listed ? list_again(hierarchy, status == ZS_OK ? err : NULL)
+                                           : find_again(hierarchy, &is_listed, status == ZS_OK ? err : NULL);
+    hierarchy->is_consolidated = was_consolidated && is_listed && again == ZS_OK;
+    return status == ZS_OK ? again : status;
 }
 
 enum zs_status zs_node_rename(struct zs_hierarchy *hierarchy, const char *path, const char *name, struct zs_error *err)
@@ -565,11 +506,9 @@ enum zs_status zs_node_rename(struct zs_hierarchy *hierarchy, const char *path, 
     char *parent = zs_path_parent(path);
     enum zs_status status = parent != NULL ? new_path(hierarchy, parent, name, &to, err) : zs_fail_memory(err);
     if (status == ZS_OK && (status = zs_hierarchy_enter(store, &lock, err)) == ZS_OK) {
-        status = rename_stored(store, parent, path, to, err);
+        status = rename_stored(hierarchy, path, to, err);
         zs_store_unlock(store, lock);
     }
-    if (status == ZS_OK)
-        status = zs_hierarchy_keep(hierarchy, move_nodes(hierarchy, path, to, err));
     free(parent);
     free(to);
     return status;

@@ -49,20 +49,19 @@ struct zs_hierarchy {
 };
 
 /* Puts what is at a path into the table: a node (taken over, also on failure), or NULL and the status of there being
- * none, with its reason where it is not ZS_NOT_FOUND. A node or a reason that is there already stays. Names the
- * dimensions of an array that names none as the groups above do. *kept is the node that is there, the return the
+ * none, with its reason in *err where that is not ZS_NOT_FOUND. A node or a reason that is there already stays. Names
+ * the dimensions of an array that names none as the groups above do. *kept is the node that is there, the return the
  * status why there is none; or ZS_NO_MEMORY. Takes the lock. */
 enum zs_status zs_hierarchy_put(struct zs_hierarchy *hierarchy, const char *path, struct zs_node *node,
-                                enum zs_status status, const struct zs_error *reason, const struct zs_node **kept,
-                                struct zs_error *err);
+                                enum zs_status status, const struct zs_node **kept, struct zs_error *err);
 
 /* Checks that a path is clean (name.h) or the root's, and within the limits of listing. */
 enum zs_status zs_hierarchy_check_path(const char *path, struct zs_error *err);
 
 /* Returns the entry of a clean path; NULL when the table has none. Neither reads the store nor takes the lock. */
 struct zs_hierarchy_entry *zs_hierarchy_entry_at(const struct zs_hierarchy *hierarchy, const char *path);
-/* Finds the entries at and below a clean path: from *first to before *end. */
-void zs_hierarchy_within(const struct zs_hierarchy *hierarchy, const char *path, size_t *first, size_t *end);
+/* The same, made where there is none; NULL without memory. */
+struct zs_hierarchy_entry *zs_hierarchy_entry_make(struct zs_hierarchy *hierarchy, const char *path);
 
 /* Whether entry number `i` of the table is a node that a list has: not a directory without nodes, which was guessed to
  * be a group as it was named. */

@@ -80,7 +80,7 @@ bool zs_json_equals(const zs_json *node, const char *expected);
 /* Whether two nodes are equal: numbers token by token, members in any order. */
 bool zs_json_is_same(const zs_json *a, const zs_json *b);
 
-/* Reads an array of exactly n numbers. */
+/* Reads an array of exactly n numbers; some may be read where one is none. */
 bool zs_json_doubles(const zs_json *array, double *out, size_t n);
 
 /* The node as compact JSON text; exact integers and non-finite tokens come out as they were read. NULL without memory.
@@ -125,7 +125,7 @@ bool zs_json_set_double(zs_json *object, const char *name, double value);
 /* A mutable view of a member, for documents the caller owns. */
 zs_json *zs_json_get_mutable(zs_json *object, const char *name);
 
-/* ---- Number tokens to and from native numbers (number.c), whatever LC_NUMERIC the process has set (a Qt program in
+/* ---- Number tokens to and from native numbers, whatever LC_NUMERIC the process has set (a Qt program in
  * Germany reads "0.5" as 0 with plain strtod) ---- */
 
 /* Length of the number that `text` (n bytes) begins with, by the grammar of RFC 8259; also the tokens NaN, Infinity and

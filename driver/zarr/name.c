@@ -87,12 +87,18 @@ enum zs_status zs_path_clean(const char *path, char **clean, struct zs_error *er
 
 /* ---- Paths ---- */
 
+char *zs_path_up(char *path)
+{
+    if (path == NULL || path[0] == '\0')
+        return NULL;
+    char *slash = strrchr(path, '/');
+    *(slash != NULL ? slash : path) = '\0';
+    return path;
+}
+
 char *zs_path_parent(const char *path)
 {
-    if (path[0] == '\0')
-        return NULL;
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? zs_strndup(path, (size_t)(slash - path)) : zs_strdup("");
+    return path[0] != '\0' ? zs_path_up(zs_strdup(path)) : NULL;
 }
 
 size_t zs_path_depth(const char *path)
@@ -126,7 +132,8 @@ bool zs_path_is_within(const char *path, const char *ancestor)
 
 char *zs_path_join(const char *a, const char *b)
 {
-    return zs_format("%s%s%s", a, a[0] != '\0' && b[0] != '\0' ? "/" : "", b);
+    const size_t n = strlen(b), end = n > 1 && b[n - 1] == '/' ? n - 1 : n;
+    return zs_format("%s%s%.*s", a, a[0] != '\0' && n > 0 ? "/" : "", (int)end, b);
 }
 
 int zs_path_compare(const char *a, const char *b)

@@ -25,6 +25,8 @@ void zs_unescape(char *text);
 
 /* ---- Paths of nodes ("" is the root) ---- */
 
+/* Makes a path that of the group that holds it, in place; NULL for the root, and for NULL. */
+char *zs_path_up(char *path);
 /* Returns the path of the group that holds `path`, freed with free(); NULL for the root, and without memory. */
 char *zs_path_parent(const char *path);
 /* Returns the number of names in a path. */
@@ -35,7 +37,8 @@ const char *zs_path_name(const char *path);
 const char *zs_path_below(const char *group, const char *path);
 /* Whether `path` is `ancestor` or lies below it. */
 bool zs_path_is_within(const char *path, const char *ancestor);
-/* Makes "a/b", or a copy of one when the other is empty. NULL without memory; freed with free(). */
+/* Makes "a/b", or a copy of one when the other is empty, without a slash at the end of b, which listed folders have.
+ * NULL without memory; freed with free(). */
 char *zs_path_join(const char *a, const char *b);
 
 /* Compares paths. Paths below a group follow it directly in this order. */

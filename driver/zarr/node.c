@@ -124,20 +124,20 @@ static enum zs_status check_storage_transformers(const zs_json *list, struct par
 static enum zs_status parse_dimension_names(const zs_json *names, struct parsing *p, struct zs_error *err)
 {
     struct zs_array_meta *meta = p->meta;
+    const bool is_own = names != NULL;
     int d = 0;
-    if (names != NULL && zs_json_size(names) != (size_t)meta->ndim)
+    if (is_own && zs_json_size(names) != (size_t)meta->ndim)
         return zs_fail(err, ZS_INVALID, "dimension_names: expected an array of %d names, found %zu entries", meta->ndim,
                        zs_json_size(names));
-    for (const zs_json *c = zs_json_first(names); c != NULL; c = zs_json_next(c))
-        if (zs_json_typeof(c) != ZS_JSON_STRING && zs_json_typeof(c) != ZS_JSON_NULL)
-            return zs_fail_found(err, ZS_INVALID, c, "dimension_names: expected strings or null");
-    if (names == NULL) /* xarray's attribute in Zarr v2, which converted stores still have: an odd one is no error */
+    if (!is_own) /* xarray's attribute in Zarr v2, which converted stores still have: an odd one is no error */
         names = zs_json_get(zs_json_get(p->document, "attributes"), "_ARRAY_DIMENSIONS");
     if (!zs_json_is_array(names) || zs_json_size(names) != (size_t)meta->ndim)
         return ZS_OK;
     for (const zs_json *c = zs_json_first(names); c != NULL; c = zs_json_next(c), d++) {
-        const char *name;
-        if (!zs_json_string(c, &name) || name[0] == '\0')
+        const char *name = "";
+        if (!zs_json_string(c, &name) && is_own && zs_json_typeof(c) != ZS_JSON_NULL)
+            return zs_fail_found(err, ZS_INVALID, c, "dimension_names: expected strings or null");
+        if (name[0] == '\0')
             continue;
         meta->dimension_names[d] = zs_strdup(name);
         ZS_TRY_MEMORY(meta->dimension_names[d], err);
@@ -304,10 +304,10 @@ enum zs_status zs_node_create(const char *path, zs_json *document, bool owns_doc
 
 enum zs_status zs_node_create_implicit(const char *path, struct zs_node **out, struct zs_error *err)
 {
-    struct zs_node *node = new_node(path, ZS_NODE_GROUP);
-    ZS_TRY_MEMORY(node, err);
-    node->is_implicit = true;
-    *out = node;
+    zs_json *document = zs_group_document();
+    ZS_TRY_MEMORY(document, err);
+    ZS_TRY(zs_node_create(path, document, true, out, err));
+    (*out)->is_implicit = true;
     return ZS_OK;
 }
 

@@ -77,7 +77,7 @@ struct zs_node {
  * node, ZS_UNSUPPORTED when its zarr_format is not 3. */
 enum zs_status zs_node_create(const char *path, zs_json *document, bool owns_document, struct zs_node **node,
                               struct zs_error *err);
-/* Makes a group that has no zarr.json: other nodes lie below its path. */
+/* Makes a group that has no zarr.json, with an empty document: other nodes lie below its path. */
 enum zs_status zs_node_create_implicit(const char *path, struct zs_node **node, struct zs_error *err);
 void zs_node_free(struct zs_node *node); /* NULL is allowed */
 

@@ -248,7 +248,7 @@ std::shared_ptr<GDALGroup> ZSMdimGroup::CreateGroup(const std::string &name, CSL
         if (!CheckGroup() || !m_store->CheckName(own))
             return nullptr;
         const enum zs_status status =
-            zs_group_make(m_store->hierarchy, m_handle->path.c_str(), own.c_str(), &node, &err);
+            zs_node_make(m_store->hierarchy, m_handle->path.c_str(), own.c_str(), zs_group_document(), &node, &err);
         if (status == ZS_OK)
             return m_store->Group(node->path);
         if (status != ZS_ARGUMENT) // an array has the name: GDAL 3.6 lists arrays of Zarr v2 as groups, too

@@ -163,7 +163,7 @@ bool ZSMdimStore::Remove(const struct zs_node *node)
             ZS_TRY(zs_overviews_take_out(hierarchy, node, axes, err));
         // Remove its chunks from a new store now: another array that takes the path must not find them.
         if (isNew)
-            ZS_TRY(zs_contents_remove_below(store, path.c_str(), err));
+            ZS_TRY(zs_contents_remove_below(store, path.c_str(), false, err));
         return zs_hierarchy_remove(hierarchy, path.c_str(), err);
     };
     if (!Edit(remove))
