@@ -226,16 +226,15 @@ static int by_number(const void *x, const void *y)
 static struct chunk *list_whole(const struct zs_pending *pending, size_t *n, struct zs_error *err)
 {
     size_t most = 0, at = 0;
-    uint64_t key;
-    for (const struct zs_open_shard *shard; (shard = zs_map_next(&pending->shards, &at, &key)) != NULL;)
+    for (const struct zs_open_shard *shard; (shard = zs_map_next(&pending->shards, &at)) != NULL;)
         most += shard->dirty.count;
     struct chunk *chunks = zs_calloc(most, sizeof *chunks);
     *n = at = 0;
     if (chunks == NULL)
         (void)zs_fail_memory(err);
-    for (struct zs_open_shard *shard; chunks != NULL && (shard = zs_map_next(&pending->shards, &at, &key)) != NULL;) {
+    for (struct zs_open_shard *shard; chunks != NULL && (shard = zs_map_next(&pending->shards, &at)) != NULL;) {
         size_t in_shard = 0;
-        for (const struct zs_dirty *dirty; (dirty = zs_map_next(&shard->dirty, &in_shard, &key)) != NULL;)
+        for (const struct zs_dirty *dirty; (dirty = zs_map_next(&shard->dirty, &in_shard)) != NULL;)
             if (dirty->written == NULL)
                 chunks[(*n)++] = (struct chunk){.number = dirty->chunk, .dirty = dirty};
     }

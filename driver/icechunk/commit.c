@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* timegm() */
+#define _GNU_SOURCE /* strptime(), timegm() */
 /* Which commit of an Icechunk repository a name asks for. Branches, tags and commits are in one object (version 2), or
  * in one for each (version 1). */
 #include <stdio.h>
@@ -33,35 +33,22 @@ struct snapshot {
 static bool parse_time(const char *text, uint64_t *out)
 {
     struct tm t = {0};
-    char sign[2] = "";
-    int n = 0, hours = 0, minutes = 0;
     int64_t micro = 0, unit = 100000;
-    const char *p = text;
-    if (sscanf(p, "%4d-%2d-%2d%n", &t.tm_year, &t.tm_mon, &t.tm_mday, &n) != 3)
-        return false;
-    p += n;
-    if (*p == 'T' || *p == 't' || *p == ' ') {
-        if (sscanf(p + 1, "%2d:%2d%n:%2d%n", &t.tm_hour, &t.tm_min, &n, &t.tm_sec, &n) < 2)
-            return false;
-        p += 1 + n;
-        if (*p == '.')
+    const char *p = strptime(text, "%Y-%m-%d", &t);
+    if (p != NULL && (*p == 'T' || *p == 't' || *p == ' ')) {
+        p = strptime(p + 1, "%H:%M", &t);
+        if (p != NULL && *p == ':')
+            p = strptime(p, ":%S", &t);
+        if (p != NULL && *p == '.')
             for (p++; *p >= '0' && *p <= '9'; p++, unit /= 10)
                 micro += unit * (*p - '0');
-        if (sscanf(p, "%1[+-]%2d%n:%2d%n", sign, &hours, &n, &minutes, &n) >= 2)
-            p += n;
-        else if (*p == 'Z' || *p == 'z')
-            p++;
+        if (p != NULL && *p != '\0')
+            p = strptime(p, "%z", &t);
     }
-    t.tm_year -= 1900;
-    t.tm_mon--;
-    struct tm same = t; /* unless there is no such day or hour: then timegm() makes it another */
-    const int64_t seconds = (int64_t)timegm(&same) - (sign[0] == '-' ? -60 : 60) * (60 * hours + minutes);
-    const bool is_there = same.tm_mday == t.tm_mday && same.tm_mon == t.tm_mon && same.tm_hour == t.tm_hour &&
-                          same.tm_min == t.tm_min && same.tm_sec == t.tm_sec;
-    if (*p != '\0' || !is_there || seconds < 0)
-        return false;
+    const struct tm given = t; /* timegm() makes a day or a second that is not there another */
+    const int64_t seconds = (int64_t)timegm(&t) - given.tm_gmtoff;
     *out = (uint64_t)(seconds * 1000000 + micro);
-    return true;
+    return p != NULL && *p == '\0' && t.tm_mday == given.tm_mday && t.tm_sec == given.tm_sec && seconds >= 0;
 }
 
 /* ---- What is asked for ---- */
@@ -247,7 +234,7 @@ static enum zs_status find_named(struct history *h, enum word what, const char *
         if (!zs_icechunk_is_id(name))
             return ZS_NOT_FOUND;
         ZS_TRY(zs_icechunk_file_get(h->files, ZS_ICECHUNK_SNAPSHOT, name, ZS_NOT_FOUND, &entry, err));
-        zs_icechunk_file_release(entry);
+        zs_cache_release(entry);
         memcpy(id, name, ZS_ICECHUNK_ID_TEXT);
         return ZS_OK;
     }
@@ -300,7 +287,7 @@ static enum zs_status read_commit(struct history *h, const char *id, struct snap
     const enum zs_status status = zs_flat_check(&root, err);
     if (status == ZS_OK && commit->parent_id != NULL)
         zs_icechunk_id_print(commit->parent_id, parent);
-    zs_icechunk_file_release(entry);
+    zs_cache_release(entry);
     return status;
 }
 

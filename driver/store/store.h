@@ -250,6 +250,7 @@ struct zs_store_ops {
                            struct zs_error *err);
     enum zs_status (*read)(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err);
     void (*close)(struct zs_object *object);
+    /* *names, NULL before, may stay so where nothing is there; it is freed by the caller, also on failure. */
     enum zs_status (*list)(struct zs_store *s, const char *prefix, char ***names, struct zs_error *err);
     void (*free)(struct zs_store *s);
 

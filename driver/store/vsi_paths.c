@@ -303,6 +303,5 @@ static void context_release(void *options)
 
 __attribute__((constructor)) static void hand_down_settings(void)
 {
-    static const struct zs_thread_context hooks = {context_capture, context_enter, context_release};
-    zs_parallel_set_thread_context(&hooks);
+    zs_thread_hooks = (struct zs_thread_context){context_capture, context_enter, context_release};
 }

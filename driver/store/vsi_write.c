@@ -60,7 +60,7 @@ static enum zs_status open_temporary(struct vsi_writer *w, struct zs_error *err)
     w->is_local = zs_path_kind_of(directory).is_local;
     if (w->is_local) { /* a killed writer leaves nothing */
         (void)VSIUnlink(w->temp_path);
-        zs_files_take(1);
+        zs_files_count(1);
     }
     return ZS_OK;
 }
@@ -68,7 +68,7 @@ static enum zs_status open_temporary(struct vsi_writer *w, struct zs_error *err)
 static void writer_free(struct vsi_writer *w)
 {
     if (w->is_local)
-        zs_files_give(1);
+        zs_files_count(-1);
     free(w->path);
     free(w->name);
     free(w->temp_path);
