@@ -116,7 +116,7 @@ static enum zs_status open_remote(struct zs_array *array, const struct zs_level 
     ZS_TRY_MEMORY(*index, err);
     ZS_TRY(zs_object_open_end(array->store, key, !level->index_at_start, (size_t)level->index_size, (*index)->entries,
                               object, err));
-    (*index)->shard_size = zs_object_size(*object);
+    (*index)->shard_size = (*object)->size;
     (*index)->version = (*object)->version;
     (*index)->is_remembered = (*object)->is_remembered;
     ZS_TRY(zs_shard_index_offset(level, (*index)->shard_size, &at, err)); /* there are bytes enough for an index */

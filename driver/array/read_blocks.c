@@ -225,7 +225,7 @@ static enum zs_status open_object(struct zs_array *array, uint64_t chunk, struct
         is_remote ? zs_object_open_end(array->store, key, false, sizeof head->fetched, head->fetched, object, err)
                   : zs_object_open(array->store, key, object, err);
     free(key);
-    if (status == ZS_OK && is_remote && zs_object_size(*object) >= sizeof head->fetched) {
+    if (status == ZS_OK && is_remote && (*object)->size >= sizeof head->fetched) {
         head->data = head->fetched;
         head->have = sizeof head->fetched;
     }
@@ -236,7 +236,7 @@ static void set_range(struct zs_location *where, const struct zs_object *object)
 {
     where->kind = ZS_LOCATION_RANGE;
     where->bytes.offset = 0;
-    where->bytes.size = zs_object_size(object);
+    where->bytes.size = object->size;
     where->bytes.version = object->version;
 }
 
@@ -256,7 +256,7 @@ static enum zs_status locate_object(struct zs_array *array, struct zs_location *
             return ZS_OK;
         }
         ZS_TRY(status);
-        if (!object->is_versioned || zs_object_size(object) > zs_level_bound(level)) {
+        if (!object->is_versioned || object->size > zs_level_bound(level)) {
             zs_object_close(object);
             return ZS_OK;
         }

@@ -182,7 +182,7 @@ static enum zs_status open_snapshot(const struct zs_icechunk_files *files, const
 {
     enum zs_status status = ZS_OK;
     if (id[0] != '\0') {
-        ZS_TRY(zs_icechunk_file_get(files, ZS_ICECHUNK_SNAPSHOT, id, ZS_CORRUPT, &snapshot->file, err));
+        ZS_TRY(zs_icechunk_file_get(files, ZS_ICECHUNK_SNAPSHOT, id, &snapshot->file, err));
         status = read_snapshot(snapshot, err);
     }
     if (status == ZS_OK)
@@ -403,8 +403,8 @@ static enum zs_status get_manifest(struct ice_store *s, const char *id, struct z
                                    struct zs_error *err)
 {
     struct zs_cache_entry *last;
-    ZS_TRY(zs_icechunk_file_get(&s->files, ZS_ICECHUNK_MANIFEST, id, ZS_CORRUPT, entry, err));
-    ZS_TRY(zs_icechunk_file_get(&s->files, ZS_ICECHUNK_MANIFEST, id, ZS_CORRUPT, &last, err));
+    ZS_TRY(zs_icechunk_file_get(&s->files, ZS_ICECHUNK_MANIFEST, id, entry, err));
+    ZS_TRY(zs_icechunk_file_get(&s->files, ZS_ICECHUNK_MANIFEST, id, &last, err));
     zs_cache_release(atomic_exchange(&s->last, last));
     return ZS_OK;
 }
@@ -534,7 +534,7 @@ static enum zs_status open_inner(struct ice_object *o, struct zs_first_read *fir
         read = *first;
     }
     ZS_TRY(zs_object_open_first(o->base.store->inner, o->key, &read, &o->inner, err));
-    first->is_read = read.is_read && (is_all || zs_object_size(o->inner) == o->base.size);
+    first->is_read = read.is_read && (is_all || o->inner->size == o->base.size);
     return ZS_OK;
 }
 
@@ -614,13 +614,13 @@ static enum zs_status describe(struct ice_store *s, struct zs_error *err)
     struct zs_names *items = &s->commit.items;
     const time_t seconds = (time_t)(s->snapshot.flushed_at / 1000000u);
     struct tm t = {0};
+    char date[32] = "";
     if (s->snapshot.file == NULL)
         return ZS_OK;
     (void)gmtime_r(&seconds, &t);
     ZS_TRY(zs_names_add(items, zs_format("SNAPSHOT=%s", s->commit.id), err));
-    ZS_TRY(zs_names_add(items, zs_format("TIME=%04d-%02d-%02dT%02d:%02d:%02d.%06dZ", t.tm_year + 1900, t.tm_mon + 1,
-                                         t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec,
-                                         (int)(s->snapshot.flushed_at % 1000000u)), err));
+    (void)strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &t);
+    ZS_TRY(zs_names_add(items, zs_format("TIME=%s.%06dZ", date, (int)(s->snapshot.flushed_at % 1000000u)), err));
     char *message = zs_icechunk_text(&s->snapshot.message);
     const enum zs_status status =
         message != NULL ? zs_names_add(items, zs_format("MESSAGE=%s", message), err) : ZS_OK;

@@ -117,7 +117,7 @@ static void plan_ahead(struct zs_shard_writer *writer)
 {
     const struct zs_changed_shard root = zs_shard_root(writer);
     const struct zs_shard_index *index = writer->stored.index;
-    const uint64_t size = writer->object != NULL ? zs_object_size(writer->object) : 0;
+    const uint64_t size = writer->object != NULL ? writer->object->size : 0;
     uint64_t copied = 0;
     writer->ahead.size = 0;
     writer->ahead_from = 0;
@@ -133,7 +133,7 @@ static void plan_ahead(struct zs_shard_writer *writer)
 static enum zs_status read_ahead(struct zs_shard_writer *writer, uint64_t at, uint64_t size,
                                  const unsigned char **bytes, struct zs_error *err)
 {
-    const uint64_t all = zs_object_size(writer->object), room = zs_min_u64(ROOM_BYTES, zs_budget() / 2);
+    const uint64_t all = writer->object->size, room = zs_min_u64(ROOM_BYTES, zs_budget() / 2);
     const uint64_t end = writer->ahead_from + writer->ahead.size;
     *bytes = NULL;
     if (at >= writer->ahead_from && at <= end && size <= end - at) {

@@ -120,7 +120,7 @@ enum zs_status zs_shard_index_entry(const struct zs_level *level, const struct z
 
 struct zs_source zs_source_of(struct zs_object *object)
 {
-    return (struct zs_source){.object = object, .size = zs_object_size(object), .version = object->version};
+    return (struct zs_source){.object = object, .size = object->size, .version = object->version};
 }
 
 /* The bytes [offset, offset + size) of a source. */

@@ -121,7 +121,7 @@ enum zs_status zs_shard_writer_file(const struct zs_shard_writer *writer, struct
 
 uint64_t zs_shard_writer_most_bytes(const struct zs_shard_writer *writer)
 {
-    return writer->temp_size + (writer->object != NULL ? zs_object_size(writer->object) : 0);
+    return writer->temp_size + (writer->object != NULL ? writer->object->size : 0);
 }
 
 /* ---- Putting and getting ---- */

@@ -74,24 +74,18 @@ static void local_close(struct zs_object *object)
     free(o);
 }
 
-static enum zs_status check_file(const struct local_object *o, int fd, struct stat *st, struct zs_error *err)
-{
-    if (fd < 0 && means_absent(errno))
-        return zs_fail(err, ZS_NOT_FOUND, "%s: there is no such file", o->path);
-    if (fd < 0 || fstat(fd, st) != 0)
-        return zs_fail(err, ZS_IO, "%s: cannot be opened: %s", o->path, strerror(errno));
-    if (S_ISDIR(st->st_mode))
-        return zs_fail(err, ZS_IO, "%s: expected a file, found a directory", o->path);
-    if (!S_ISREG(st->st_mode))
-        return zs_fail(err, ZS_IO, "%s: expected a file, found a pipe or a device", o->path);
-    return ZS_OK;
-}
-
 static enum zs_status open_path(const struct local_object *o, int *fd, struct stat *st, struct zs_error *err)
 {
+    enum zs_status status = ZS_OK;
     /* O_NONBLOCK: opening a pipe must not wait for a writer. */
     *fd = zs_open_file(o->path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-    const enum zs_status status = check_file(o, *fd, st, err);
+    if (*fd < 0 && means_absent(errno))
+        return zs_fail(err, ZS_NOT_FOUND, "%s: there is no such file", o->path);
+    if (*fd < 0 || fstat(*fd, st) != 0)
+        status = zs_fail(err, ZS_IO, "%s: cannot be opened: %s", o->path, strerror(errno));
+    else if (!S_ISREG(st->st_mode))
+        status = zs_fail(err, ZS_IO, "%s: expected a file, found %s", o->path,
+                         S_ISDIR(st->st_mode) ? "a directory" : "a pipe or a device");
     if (status != ZS_OK && *fd >= 0)
         (void)close(*fd);
     return status;

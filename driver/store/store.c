@@ -181,11 +181,6 @@ enum zs_status zs_store_get_tagged(struct zs_store *store, const char *key, size
     return tag == NULL || *etag != NULL ? status : zs_fail_memory(err);
 }
 
-uint64_t zs_object_size(const struct zs_object *object)
-{
-    return object->size;
-}
-
 enum zs_status zs_object_read(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err)
 {
     if (offset > object->size || n > object->size - offset)

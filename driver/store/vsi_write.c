@@ -1,7 +1,7 @@
 /* Writing to a store in GDAL's virtual file systems: in memory to a file beside the object, which is renamed; elsewhere
  * to a temporary file, which is uploaded whole. Uploads to remote stores go over a version that they expect, again
  * where an answer was lost, and several at once beside the caller's work. */
-#define _GNU_SOURCE /* getrandom(), nanosleep() */
+#define _GNU_SOURCE /* getrandom(), usleep() */
 #include <cpl_conv.h>
 #include <cpl_vsi.h>
 #include <pthread.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cache.h"
@@ -265,9 +265,7 @@ bool zs_conflict_again(int *tries)
     if (attempt >= ZS_MOST_CONFLICTS)
         return false;
     (void)getrandom(&chance, sizeof chance, GRND_NONBLOCK);
-    const uint64_t most_us = attempt < 6 ? (uint64_t)20000 << attempt : 1000000, us = chance % most_us;
-    const struct timespec time = {.tv_sec = 0, .tv_nsec = (long)us * 1000};
-    (void)nanosleep(&time, NULL);
+    (void)usleep((useconds_t)(chance % (attempt < 6 ? (uint64_t)20000 << attempt : 1000000)));
     return true;
 }
 
@@ -279,7 +277,7 @@ static bool has_bytes(struct zs_writer *writer, struct zs_object *object, uint64
     struct zs_buffer both = {0};
     struct zs_error ignored;
     const uint64_t end = offset + bytes;
-    bool is_same = zs_object_size(object) == writer->size &&
+    bool is_same = object->size == writer->size &&
                    zs_buffer_reset(&both, 2 * COMPARE_BYTES, &ignored) == ZS_OK;
     while (offset < end && is_same) {
         const size_t n = (size_t)zs_min_u64(end - offset, COMPARE_BYTES);
@@ -474,14 +472,14 @@ static enum zs_status begin(struct zs_uploads *a, struct zs_writer *writer, stru
 
 /* ---- Without the lock ---- */
 
-static bool is_on(const struct zs_store *store)
+bool zs_store_overlaps(const struct zs_store *store)
 {
     return store->uploads != NULL && atomic_load(&store->uploads->is_on);
 }
 
 bool zs_writer_overlaps(const struct zs_writer *writer)
 {
-    return writer->expected == NULL && is_on(writer->store);
+    return writer->expected == NULL && zs_store_overlaps(writer->store);
 }
 
 enum zs_status zs_writer_send_later(struct zs_writer *writer, struct zs_error *err)
@@ -509,7 +507,7 @@ enum zs_status zs_store_wait_commits(struct zs_store *store, struct zs_error *er
 
 void zs_store_wait_commit(struct zs_store *store, const char *key)
 {
-    if (!is_on(store))
+    if (!zs_store_overlaps(store))
         return;
     (void)pthread_mutex_lock(&store->uploads->lock);
     wait_for(store->uploads, key);
@@ -525,11 +523,6 @@ bool zs_store_overlap(struct zs_store *store)
         store->uploads = a;
     }
     return a != NULL && !atomic_exchange(&a->is_on, true); /* without memory the caller waits for each object */
-}
-
-bool zs_store_overlaps(const struct zs_store *store)
-{
-    return is_on(store);
 }
 
 enum zs_status zs_store_overlap_end(struct zs_store *store, struct zs_error *err)
