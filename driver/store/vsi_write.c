@@ -374,14 +374,13 @@ bool zs_store_has_conditions(const struct zs_store *store)
 struct upload {
     char *key;                /* NULL: the place is free */
     struct zs_writer *writer; /* released when it is sent */
-    struct zs_async *async;   /* NULL: somebody waits for it */
+    struct zs_async *async;
     uint64_t bytes;           /* that are in memory meanwhile, at most */
 };
 
 struct zs_uploads {
     atomic_bool is_on;
-    pthread_mutex_t lock; /* of all below */
-    pthread_cond_t freed; /* a place was */
+    pthread_mutex_t lock; /* of all below; also held while an upload, which never takes it, is waited for */
     struct upload list[ZS_MOST_UPLOADS];
     size_t oldest;        /* the place that the next upload gets */
     enum zs_status first; /* the first failure */
@@ -400,34 +399,24 @@ static enum zs_status send_one(void *ctx, size_t item, struct zs_error *err)
 
 /* ---- With the lock held ---- */
 
-/* Waits until an upload has ended, and frees its place. Where another thread waits for it, waits until some place was
- * freed. The lock is not held meanwhile, so callers look again, in a loop, at what there is. */
+/* Waits until an upload has ended, and frees its place. */
 static void finish(struct zs_uploads *a, struct upload *u)
 {
     struct zs_error err = {0};
-    struct zs_async *async = u->async;
-    u->async = NULL;
-    if (async == NULL) {
-        (void)pthread_cond_wait(&a->freed, &a->lock);
-        return;
-    }
-    (void)pthread_mutex_unlock(&a->lock);
-    const enum zs_status status = zs_async_wait(async, &err);
-    (void)pthread_mutex_lock(&a->lock);
+    const enum zs_status status = zs_async_wait(u->async, &err);
     if (status != ZS_OK && a->first == ZS_OK) {
         a->first = status;
         a->err = err;
     }
     free(u->key);
     *u = (struct upload){0};
-    (void)pthread_cond_broadcast(&a->freed);
 }
 
 /* Waits for the upload of a key, or, with NULL, for all. */
 static void wait_for(struct zs_uploads *a, const char *key)
 {
     for (size_t i = 0; i < ZS_MOST_UPLOADS; i++)
-        while (a->list[i].key != NULL && (key == NULL || strcmp(a->list[i].key, key) == 0))
+        if (a->list[i].key != NULL && (key == NULL || strcmp(a->list[i].key, key) == 0))
             finish(a, &a->list[i]);
 }
 
@@ -519,7 +508,6 @@ bool zs_store_overlap(struct zs_store *store)
     struct zs_uploads *a = store->uploads;
     if (a == NULL && store->is_remote && store->read_only == NULL && (a = zs_calloc(1, sizeof *a)) != NULL) {
         (void)pthread_mutex_init(&a->lock, NULL);
-        (void)pthread_cond_init(&a->freed, NULL);
         store->uploads = a;
     }
     return a != NULL && !atomic_exchange(&a->is_on, true); /* without memory the caller waits for each object */
@@ -544,7 +532,6 @@ void zs_uploads_free(struct zs_store *store)
     if (a == NULL)
         return;
     (void)zs_store_overlap_end(store, NULL);
-    (void)pthread_cond_destroy(&a->freed);
     (void)pthread_mutex_destroy(&a->lock);
     free(a);
 }
