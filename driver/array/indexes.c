@@ -68,11 +68,10 @@ bool zs_shard_is_other(struct zs_array *array, uint64_t shard, const struct zs_o
 
 void zs_shard_refresh(struct zs_array *array, uint64_t shard)
 {
-    struct zs_error ignored;
     char *key;
     zs_cache_remove(&array->objects, (struct zs_cache_key){0, shard});
     zs_cache_remove(&array->indexes, (struct zs_cache_key){0, shard});
-    if (zs_shard_key(array, shard, &key, &ignored) != ZS_OK)
+    if (zs_shard_key(array, shard, &key, NULL) != ZS_OK)
         return; /* a read finds out again */
     zs_store_forget(array->store, key);
     free(key);
@@ -160,8 +159,7 @@ static enum zs_status open_with_index(struct zs_array *array, const struct zs_le
 {
     enum zs_status status = open_once(array, level, key, object, index, err);
     for (int i = 0; i < MAX_ATTEMPTS && status == ZS_CORRUPT && level->index_checksums > 0; i++) {
-        struct zs_error ignored;
-        if (open_by_journal(array, level, key, object, index, &ignored) == ZS_OK)
+        if (open_by_journal(array, level, key, object, index, NULL) == ZS_OK)
             return ZS_OK;
         if (array->store->is_remote)
             break; /* each attempt is a request */

@@ -143,8 +143,7 @@ static enum zs_status put_chunk(struct zs_array *array, const struct chunk *chun
 
 static void store_chunk(struct batch *batch, const struct chunk *chunk)
 {
-    struct zs_error ignored;
-    struct zs_error *err = batch->status == ZS_OK ? &batch->err : &ignored;
+    struct zs_error *err = batch->status == ZS_OK ? &batch->err : NULL;
     const enum zs_status status = put_chunk(batch->array, chunk, err);
     if (batch->status == ZS_OK)
         batch->status = status;
@@ -248,10 +247,9 @@ static enum zs_status encode_dirty(struct zs_array *array, struct chunk *chunks,
     enum zs_status first = ZS_OK;
     qsort(chunks, count, sizeof *chunks, by_number);
     for (size_t i = 0; i < count; i += batch.capacity) {
-        struct zs_error ignored;
         batch.chunks = chunks + i;
         batch.count = count - i < batch.capacity ? count - i : batch.capacity;
-        const enum zs_status status = run_batch(&batch, first == ZS_OK ? err : &ignored);
+        const enum zs_status status = run_batch(&batch, first == ZS_OK ? err : NULL);
         first = first == ZS_OK ? status : first;
     }
     return first;
@@ -445,11 +443,10 @@ static enum zs_status flush(struct zs_array *array, struct zs_error *err)
     enum zs_status first = ZS_OK;
     size_t before;
     do {
-        struct zs_error ignored;
         before = array->pending->shards.count;
-        enum zs_status status = encode_whole(array, first == ZS_OK ? err : &ignored);
+        enum zs_status status = encode_whole(array, first == ZS_OK ? err : NULL);
         first = first == ZS_OK ? status : first;
-        status = zs_pending_publish_down_to(array, 0, first == ZS_OK ? err : &ignored);
+        status = zs_pending_publish_down_to(array, 0, first == ZS_OK ? err : NULL);
         first = first == ZS_OK ? status : first;
     } while (array->pending->shards.count > 0 && array->pending->shards.count < before);
     return first;

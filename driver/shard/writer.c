@@ -139,7 +139,7 @@ static enum zs_status create_temp(struct zs_shard_writer *writer, struct zs_erro
     uint64_t at = sink.size;
     for (uint64_t i = 0; i < writer->chunk_count && status == ZS_OK; i++)
         if (writer->entries[2 * i] != ZS_INDEX_EMPTY)
-            status = zs_build_from_temp(writer, writer->entries[2 * i], writer->entries[2 * i + 1], &sink, err);
+            status = zs_build_copy(writer, NULL, writer->entries[2 * i], writer->entries[2 * i + 1], &sink, err);
     for (uint64_t i = 0; i < writer->chunk_count && status == ZS_OK; i++)
         if (writer->entries[2 * i] != ZS_INDEX_EMPTY) {
             writer->entries[2 * i] = at;

@@ -275,14 +275,13 @@ bool zs_conflict_again(int *tries)
 static bool has_bytes(struct zs_writer *writer, struct zs_object *object, uint64_t offset, uint64_t bytes)
 {
     struct zs_buffer both = {0};
-    struct zs_error ignored;
     const uint64_t end = offset + bytes;
     bool is_same = object->size == writer->size &&
-                   zs_buffer_reset(&both, 2 * COMPARE_BYTES, &ignored) == ZS_OK;
+                   zs_buffer_reset(&both, 2 * COMPARE_BYTES, NULL) == ZS_OK;
     while (offset < end && is_same) {
         const size_t n = (size_t)zs_min_u64(end - offset, COMPARE_BYTES);
-        is_same = zs_object_read(object, offset, n, both.data, &ignored) == ZS_OK &&
-                  zs_writer_read(writer, offset, n, both.data + n, &ignored) == ZS_OK &&
+        is_same = zs_object_read(object, offset, n, both.data, NULL) == ZS_OK &&
+                  zs_writer_read(writer, offset, n, both.data + n, NULL) == ZS_OK &&
                   memcmp(both.data, both.data + n, n) == 0;
         offset += n;
     }
@@ -302,9 +301,8 @@ static enum zs_status open_sent(const struct zs_writer *writer, struct zs_object
 static enum zs_status check_arrived(struct zs_writer *writer, struct zs_error *err)
 {
     struct zs_object *now;
-    struct zs_error ignored;
     const uint64_t n = zs_min_u64(writer->size, CHECKED_BYTES);
-    const enum zs_status opened = open_sent(writer, &now, &ignored);
+    const enum zs_status opened = open_sent(writer, &now, NULL);
     const bool is_there =
         opened == ZS_OK && has_bytes(writer, now, writer->size - n, n) && has_bytes(writer, now, 0, n);
     if (opened == ZS_OK)
