@@ -97,12 +97,7 @@ static uint64_t tag_of(const struct zs_location *where)
 {
     const uint64_t parts[] = {where->kind == ZS_LOCATION_MEMORY, where->bytes.version, where->bytes.offset,
                               where->bytes.size};
-    uint64_t tag = 0;
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        tag = (tag ^ parts[i]) * 0x9E3779B97F4A7C15u;
-        tag ^= tag >> 32;
-    }
-    return tag;
+    return zs_hash(ZS_HASH, parts, sizeof parts);
 }
 
 /* Pins the table of a chunk if it is cached. */

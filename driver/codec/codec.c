@@ -307,36 +307,23 @@ size_t zs_blocks_memory(const struct zs_blocks *blocks)
 
 static int by_value(const void *x, const void *y)
 {
-    const uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+    const uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
     return (a > b) - (a < b);
-}
-
-/* The first of n sorted offsets that is greater than `offset`, or `end`. */
-static uint64_t next_offset(const uint32_t *sorted, size_t n, uint32_t offset, uint64_t end)
-{
-    size_t low = 0, high = n;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (sorted[middle] > offset)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low < n ? sorted[low] : end;
 }
 
 bool zs_blocks_measure(struct zs_blocks *blocks, uint64_t n, uint64_t most)
 {
     /* Several threads write blocks in the order in which they finish them. */
-    uint32_t *sorted = zs_calloc(blocks->count, sizeof *sorted);
+    uint64_t *sorted = zs_calloc(blocks->count, sizeof *sorted);
     if (sorted == NULL)
         return false;
     for (size_t i = 0; i < blocks->count; i++)
         sorted[i] = blocks->at[i].offset;
     qsort(sorted, blocks->count, sizeof *sorted, by_value);
     for (size_t i = 0; i < blocks->count; i++) {
-        const uint32_t offset = blocks->at[i].offset;
-        const uint64_t size = next_offset(sorted, blocks->count, offset, n) - offset;
+        const uint64_t offset = blocks->at[i].offset;
+        const size_t next = zs_find_u64(sorted, blocks->count, offset + 1);
+        const uint64_t size = (next < blocks->count ? sorted[next] : n) - offset;
         blocks->at[i].size = (uint32_t)(size < most ? size : most);
     }
     free(sorted);

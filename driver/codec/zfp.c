@@ -9,7 +9,6 @@
 
 #ifdef ZS_HAVE_ZFP
 #include <limits.h>
-#include <math.h>
 #include <stddef.h>
 #include <string.h>
 #include <zfp.h>

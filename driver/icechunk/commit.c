@@ -1,7 +1,6 @@
 #define _GNU_SOURCE /* strptime(), timegm() */
 /* Which commit of an Icechunk repository a name asks for. Branches, tags and commits are in one object (version 2), or
  * in one for each (version 1). */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

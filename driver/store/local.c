@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,11 +27,9 @@ struct local_object {
 
 uint64_t zs_local_version(const struct stat *st)
 {
-    uint64_t v = (uint64_t)st->st_size;
-    v = v * 0x9E3779B97F4A7C15u + (uint64_t)st->st_ino;
-    v = v * 0x9E3779B97F4A7C15u + (uint64_t)st->st_mtim.tv_sec;
-    v = v * 0x9E3779B97F4A7C15u + (uint64_t)st->st_mtim.tv_nsec;
-    return v;
+    const uint64_t parts[] = {(uint64_t)st->st_size, (uint64_t)st->st_ino, (uint64_t)st->st_mtim.tv_sec,
+                              (uint64_t)st->st_mtim.tv_nsec};
+    return zs_hash(ZS_HASH, parts, sizeof parts);
 }
 
 /* ---- Open files: each is open while it is read, and then until others were read more recently ---- */
