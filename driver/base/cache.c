@@ -1,7 +1,6 @@
 /* All caches have one lock: it is held for the moment of a look-up alone, never while a value is made or destroyed. */
 #include "base/cache.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/limits.h"
@@ -24,8 +23,7 @@ struct zs_cache_entry {
 static pthread_mutex_t *const lock = &zs_locks[ZS_LOCK_CACHES];
 static pthread_cond_t loaded = PTHREAD_COND_INITIALIZER, destroyed = PTHREAD_COND_INITIALIZER;
 static struct zs_cache *caches;
-static struct zs_cache_uses process;
-static atomic_uint_least64_t process_budget = ZS_USUAL_BUDGET_BYTES;
+static struct zs_cache_limit process = {.bytes = ZS_USUAL_BUDGET_BYTES};
 
 /* ---- Entries; with the lock held ---- */
 
@@ -41,25 +39,25 @@ static struct zs_cache_entry *find(const struct zs_cache *cache, struct zs_cache
     return e != NULL && e->key.id == key.id && e->key.space == key.space ? e : NULL;
 }
 
-static struct zs_cache_uses *uses_of(struct zs_cache *cache)
+static struct zs_cache_limit *budget_of(const struct zs_cache *cache)
 {
-    return cache->budget != 0 ? &cache->uses : &process;
+    return cache->budget != NULL ? cache->budget : &process;
 }
 
 static void list_remove(struct zs_cache_entry *e)
 {
-    struct zs_cache_uses *uses = uses_of(e->cache);
-    *(e->newer != NULL ? &e->newer->older : &uses->newest) = e->older;
-    *(e->older != NULL ? &e->older->newer : &uses->oldest) = e->newer;
+    struct zs_cache_limit *budget = budget_of(e->cache);
+    *(e->newer != NULL ? &e->newer->older : &budget->newest) = e->older;
+    *(e->older != NULL ? &e->older->newer : &budget->oldest) = e->newer;
     e->newer = e->older = NULL;
 }
 
 static void list_push_newest(struct zs_cache_entry *e)
 {
-    struct zs_cache_uses *uses = uses_of(e->cache);
-    e->older = uses->newest;
-    *(uses->newest != NULL ? &uses->newest->newer : &uses->oldest) = e;
-    uses->newest = e;
+    struct zs_cache_limit *budget = budget_of(e->cache);
+    e->older = budget->newest;
+    *(budget->newest != NULL ? &budget->newest->newer : &budget->oldest) = e;
+    budget->newest = e;
 }
 
 /* Takes an entry out of the table, and puts it before those in *dead unless it is pinned. */
@@ -68,7 +66,7 @@ static void detach(struct zs_cache_entry *e, struct zs_cache_entry **dead)
     const bool is_loading = e->value == NULL;
     (void)zs_map_remove(&e->cache->table, hash_of(e->key));
     e->in_table = false;
-    uses_of(e->cache)->bytes -= e->bytes;
+    budget_of(e->cache)->used -= e->bytes;
     if (!is_loading && e->pins > 0)
         return;
     if (!is_loading)
@@ -97,7 +95,7 @@ static struct zs_cache_entry *insert(struct zs_cache *cache, struct zs_cache_key
     *e = (struct zs_cache_entry){.cache = cache, .key = key, .value = value, .bytes = bytes};
     e->pins = 1;
     e->in_table = true;
-    uses_of(cache)->bytes += bytes;
+    budget_of(cache)->used += bytes;
     return e;
 }
 
@@ -116,11 +114,16 @@ static void detach_all(struct zs_cache *cache, bool are_loading, struct zs_cache
     }
 }
 
-/* Takes out what was not used longest until a budget holds. */
-static void evict(struct zs_cache_uses *uses, uint64_t budget, struct zs_cache_entry **dead)
+static uint64_t bytes_of(const struct zs_cache_limit *budget) /* those of the process may be set meanwhile */
 {
-    while (uses->bytes > budget && uses->oldest != NULL)
-        detach(uses->oldest, dead);
+    return __atomic_load_n(&budget->bytes, __ATOMIC_RELAXED);
+}
+
+/* Takes out what was not used longest until a budget holds. */
+static void evict(struct zs_cache_limit *budget, struct zs_cache_entry **dead)
+{
+    while (budget->used > bytes_of(budget) && budget->oldest != NULL)
+        detach(budget->oldest, dead);
 }
 
 /* Releases the lock, and destroys what was taken out. */
@@ -148,7 +151,7 @@ static void unlock(struct zs_cache_entry *dead)
 
 uint64_t zs_cache_budget(const struct zs_cache *cache)
 {
-    return cache->budget != 0 ? cache->budget : zs_budget();
+    return bytes_of(budget_of(cache));
 }
 
 void zs_cache_free(struct zs_cache *cache)
@@ -197,7 +200,7 @@ struct zs_cache_entry *zs_cache_put(struct zs_cache *cache, struct zs_cache_key 
     struct zs_cache_entry *dead = NULL;
     pthread_mutex_lock(lock);
     struct zs_cache_entry *e = insert(cache, key, value, bytes, &dead);
-    evict(uses_of(cache), zs_cache_budget(cache), &dead);
+    evict(budget_of(cache), &dead);
     pthread_cond_broadcast(&loaded);
     unlock(dead);
     if (e == NULL)
@@ -218,7 +221,7 @@ void zs_cache_release(struct zs_cache_entry *e)
     pthread_mutex_lock(lock);
     if (--e->pins == 0 && e->in_table) {
         list_push_newest(e);
-        evict(uses_of(e->cache), zs_cache_budget(e->cache), &dead);
+        evict(budget_of(e->cache), &dead);
     } else if (e->pins == 0) {
         e->next = NULL;
         dead = e;
@@ -264,20 +267,20 @@ void zs_caches_in_child(void)
 
 uint64_t zs_budget(void)
 {
-    return atomic_load_explicit(&process_budget, memory_order_relaxed);
+    return bytes_of(&process);
 }
 
 uint64_t zs_budget_used(void)
 {
     pthread_mutex_lock(lock);
-    const uint64_t used = process.bytes;
+    const uint64_t used = process.used;
     pthread_mutex_unlock(lock);
     return used;
 }
 
 void zs_budget_set(uint64_t bytes)
 {
-    atomic_store_explicit(&process_budget, bytes, memory_order_relaxed);
+    __atomic_store_n(&process.bytes, bytes, __ATOMIC_RELAXED);
     (void)zs_budget_count(0); /* a lower one holds at once */
 }
 
@@ -285,9 +288,9 @@ bool zs_budget_count(int64_t more)
 {
     struct zs_cache_entry *dead = NULL;
     pthread_mutex_lock(lock);
-    process.bytes += (uint64_t)more;
-    evict(&process, zs_budget(), &dead);
-    const bool has_room = process.bytes <= zs_budget();
+    process.used += (uint64_t)more;
+    evict(&process, &dead);
+    const bool has_room = process.used <= zs_budget();
     unlock(dead);
     return has_room;
 }
