@@ -47,7 +47,7 @@ static bool holds(struct zs_cache *c, uint64_t id)
 
 TEST(test_budget_evicts_what_was_not_used_longest)
 {
-    struct zs_cache c_of = {.destroy = destroy, .budget = &(struct zs_cache_limit){.bytes = 100}}, *c = &c_of;
+    struct zs_cache c_of = {.destroy = destroy, .budget = 100}, *c = &c_of;
     for (uint64_t i = 0; i < 10; i++)
         zs_cache_release(put(c, i, 10));
     CHECK_EQ_I64(alive, 10);
@@ -107,7 +107,7 @@ TEST(test_memory_taken_from_the_budget_evicts_cache_entries)
 
 TEST(test_pinned_values_outlive_the_budget)
 {
-    struct zs_cache c_of = {.destroy = destroy, .budget = &(struct zs_cache_limit){.bytes = 10}}, *c = &c_of;
+    struct zs_cache c_of = {.destroy = destroy, .budget = 10}, *c = &c_of;
     struct zs_cache_entry *e[5];
     for (uint64_t i = 0; i < 5; i++)
         e[i] = put(c, i, 10);
@@ -194,7 +194,7 @@ static void *load_one(void *ctx)
 
 static void load_from_8_threads(int abandons)
 {
-    struct zs_cache cache = {.destroy = destroy, .budget = &(struct zs_cache_limit){.bytes = 100}};
+    struct zs_cache cache = {.destroy = destroy, .budget = 100};
     struct loading l = {.cache = &cache, .abandons = abandons};
     pthread_t threads[8];
     (void)pthread_barrier_init(&l.start, NULL, 8);
@@ -232,7 +232,7 @@ static void *use_until_the_end(void *arg)
         if (!holds(b->cache, id))
             zs_cache_release(put(b->cache, id, 1));
         zs_budget_set(ZS_USUAL_BUDGET_BYTES + id);
-        struct zs_cache another = {.destroy = destroy, .budget = &(struct zs_cache_limit){.bytes = 1}};
+        struct zs_cache another = {.destroy = destroy, .budget = 1};
         zs_cache_release(put(&another, 0, 1));
         zs_cache_free(&another);
     }
@@ -241,7 +241,7 @@ static void *use_until_the_end(void *arg)
 
 TEST(test_a_child_forked_beside_other_threads_waits_for_none_of_them)
 {
-    struct zs_cache cache = {.destroy = destroy, .budget = &(struct zs_cache_limit){.bytes = 60}};
+    struct zs_cache cache = {.destroy = destroy, .budget = 60};
     struct beside_forks b = {.cache = &cache};
     pthread_t threads[3];
     CHECK(zs_cache_get_or_load(b.cache, key_of(1000)) == NULL); /* as another thread's */

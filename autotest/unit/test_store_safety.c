@@ -422,42 +422,40 @@ TEST(test_a_shard_in_memory_replaced_between_index_and_data_is_read_anew)
     }
 }
 
-/* Twice as many shards as descriptors that the process may have, and one of those that are not kept open is replaced. */
-TEST(test_more_shards_are_read_than_files_may_be_open)
+/* Twice as many objects as descriptors that the process may have, and one of those that are not kept open is replaced. */
+TEST(test_more_objects_are_read_than_files_may_be_open)
 {
-    enum { SHARDS = 96, BYTES = 16 * SHARDS };
+    enum { OBJECTS = 96 };
     struct zs_error err;
     struct rlimit before, few;
     char *root = new_directory();
     struct zs_store *store = vsi_store(root);
-    struct zs_node *node =
-        array_node("[1536]", "[16]", "uint8", "7",
-                   "[{'name':'sharding_indexed','configuration':{'chunk_shape':[4],'codecs':['bytes']}}]");
-    struct zs_array *array = open_node(store, node, 4, 0);
-    struct zs_buffer old = shard_in_order("0123", 'a'), fresh = shard_in_order("3210", 'A');
-    const uint64_t start = 0, count = BYTES;
-    char key[16], out[BYTES];
+    struct zs_object *objects[OBJECTS] = {NULL};
+    char key[16], text[8];
     if (!CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0))
         return;
-    for (int i = 0; i < SHARDS; i++) {
-        snprintf(key, sizeof key, "a/c/%d", i);
-        put_object(store, key, old.data, old.size);
-    }
     few = (struct rlimit){.rlim_cur = 48, .rlim_max = before.rlim_max};
     CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
-    for (int turn = 0; turn < 3; turn++) {
-        must(zs_array_read(array, &start, &count, out, &err), &err);
-        for (int i = 0; i < SHARDS; i++)
-            CHECK_EQ_MEM(out + 16 * i, turn > 1 && i == 5 ? "AAAABBBBCCCCDDDD" : "aaaabbbbccccdddd", 16);
-        zs_cache_clear(&array->chunks);
-        if (turn == 1)
-            put_object(store, "a/c/5", fresh.data, fresh.size);
+    for (int i = 0; i < OBJECTS; i++) {
+        snprintf(key, sizeof key, "o%d", i);
+        must(zs_store_put(store, key, key, strlen(key), &err), &err);
+        must(zs_object_open(store, key, &objects[i], &err), &err);
     }
+    must(zs_store_put(store, "o90", "new", 3, &err), &err);
+    for (int turn = 0; turn < 2; turn++)
+        for (int i = 0; i < OBJECTS; i++) {
+            snprintf(key, sizeof key, "o%d", i);
+            if (i == 90)
+                continue;
+            must(zs_object_read(objects[i], 0, strlen(key), text, &err), &err);
+            CHECK_EQ_MEM(text, key, strlen(key));
+        }
+    CHECK(zs_object_read(objects[90], 0, 2, text, &err) == ZS_IO && zs_object_is_stale(objects[90]));
+    CHECK_CONTAINS(err.message, "o90");
+    CHECK(zs_object_is_changed(objects[90], false));
     CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
-    zs_array_close(array);
-    zs_node_free(node);
+    for (int i = 0; i < OBJECTS; i++)
+        zs_object_close(objects[i]);
     zs_store_free(store);
-    zs_buffer_free(&old);
-    zs_buffer_free(&fresh);
     remove_directory(root);
 }

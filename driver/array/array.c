@@ -8,6 +8,8 @@
 #include "base/limits.h"
 #include "base/parallel.h"
 
+/* Opened objects. Beyond half the budget of files they are opened for each read (base/descriptors.h). */
+#define OPEN_OBJECTS 4096
 /* A few valid kilobytes may decode to a chunk of gigabytes, needed as a whole for one pixel. The largest published
  * chunks have 64 MB (global forecasts: all steps of a small tile), some users choose a few hundred MB; these work.
  * Larger ones must be in proportion to the budget: four budgets are all of GDAL_CACHEMAX, or a twentieth of a machine's
@@ -25,7 +27,6 @@
 #define REMOTE_BLOCK_THRESHOLD_BYTES ((uint64_t)1 << 20)
 
 static atomic_int open_arrays; /* of the process */
-static struct zs_cache_limit open_objects = {.bytes = ZS_OPEN_OBJECTS};
 
 static void object_close(void *object)
 {
@@ -128,11 +129,9 @@ static enum zs_status compile(struct zs_array *array, struct zs_error *err)
 static enum zs_status create_caches(struct zs_array *array, uint64_t cache_bytes, struct zs_error *err)
 {
     const bool has_one_size = !array->meta->has_edges || array->chain.count > 1; /* all chunks */
-    array->chunk_budget.bytes = cache_bytes;
-    array->chunks =
-        (struct zs_cache){.destroy = zs_blob_free, .budget = cache_bytes != 0 ? &array->chunk_budget : NULL};
+    array->chunks = (struct zs_cache){.destroy = zs_blob_free, .budget = cache_bytes};
     array->indexes = (struct zs_cache){.destroy = free};
-    array->objects = (struct zs_cache){.destroy = object_close, .budget = &open_objects};
+    array->objects = (struct zs_cache){.destroy = object_close, .budget = OPEN_OBJECTS};
     array->blobs = zs_blob_pool_create(has_one_size ? (size_t)array->innermost->decoded_size : 0);
     return array->blobs != NULL ? ZS_OK : zs_fail_memory(err);
 }

@@ -47,11 +47,6 @@ void zs_blob_free(void *blob); /* NULL is allowed */
 
 /* ---- An opened array ---- */
 
-/* What opened objects of all arrays share: each takes a part of it, by how many of its kind may be open. */
-#define ZS_OPEN_OBJECTS ((uint64_t)1 << 32)
-/* Objects that are no files, at most. */
-#define ZS_MOST_OBJECTS 16384
-
 /* Keys in the cache of indexes. */
 #define ZS_SPACE_TABLES ((uint64_t)ZS_MAX_LEVELS + 1)
 /* Keys in the cache of chunks. */
@@ -89,10 +84,9 @@ struct zs_array {
     /* space 0: decoded innermost chunks; space 1 + k: decoded shards of level k; ZS_SPACE_BLOCKS + i: decoded blocks i
      * of innermost chunks (struct zs_blob) */
     struct zs_cache chunks;
-    struct zs_cache_limit chunk_budget; /* of its own, if that is asked for */
     /* space k: indexes of level-k shards; ZS_SPACE_TABLES: the blocks of innermost chunks (struct zs_blocks) */
     struct zs_cache indexes;
-    struct zs_cache objects; /* space 0: opened shard objects */
+    struct zs_cache objects; /* space 0: opened shard objects, each counting as one byte */
 
     pthread_mutex_t gate;  /* of zs_array_lock() */
     pthread_rwlock_t lock; /* shared by reads while nothing is pending, else held by one call at a time */

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "base/descriptors.h"
 #include "shard/shard.h"
 
 /* A shard without a valid index is opened so many times: it may be being appended to. */
@@ -13,9 +12,7 @@
 enum zs_status zs_shard_keep_object(struct zs_array *array, uint64_t shard, struct zs_object *object,
                                     struct zs_cache_entry **entry, struct zs_error *err)
 {
-    const int most = zs_store_has_files(array->store) ? zs_half_of_files() : ZS_MOST_OBJECTS;
-    *entry = zs_cache_put(&array->objects, (struct zs_cache_key){0, shard}, object,
-                          ZS_OPEN_OBJECTS / (uint64_t)(most > 0 ? most : 1));
+    *entry = zs_cache_put(&array->objects, (struct zs_cache_key){0, shard}, object, 1);
     return *entry != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
@@ -60,19 +57,13 @@ bool zs_shard_is_overtaken(struct zs_array *array, uint64_t shard)
 
 bool zs_shard_is_other(struct zs_array *array, uint64_t shard, const struct zs_object *object)
 {
-    struct zs_cache_entry *opened = zs_cache_get(&array->objects, (struct zs_cache_key){0, shard});
-    struct zs_cache_entry *index = zs_cache_get(&array->indexes, (struct zs_cache_key){0, shard});
-    uint64_t version = 0;
-    bool was_read = opened != NULL;
-    if (opened != NULL) {
-        version = ((const struct zs_object *)zs_cache_value(opened))->version;
-    } else if (index != NULL) {
-        version = ((const struct zs_shard_index *)zs_cache_value(index))->version;
-        was_read = !((const struct zs_shard_index *)zs_cache_value(index))->is_absent;
-    }
-    zs_cache_release(opened);
-    zs_cache_release(index);
-    return was_read && (object == NULL || !object->is_versioned || object->version != version);
+    struct zs_cache_entry *entry = zs_cache_get(&array->objects, (struct zs_cache_key){0, shard});
+    if (entry == NULL)
+        return false;
+    const struct zs_object *before = zs_cache_value(entry);
+    const bool is_other = object == NULL || !object->is_versioned || object->version != before->version;
+    zs_cache_release(entry);
+    return is_other;
 }
 
 void zs_shard_refresh(struct zs_array *array, uint64_t shard)

@@ -1,6 +1,7 @@
 /* All caches have one lock: it is held for the moment of a look-up alone, never while a value is made or destroyed. */
 #include "base/cache.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/limits.h"
@@ -23,7 +24,8 @@ struct zs_cache_entry {
 static pthread_mutex_t *const lock = &zs_locks[ZS_LOCK_CACHES];
 static pthread_cond_t loaded = PTHREAD_COND_INITIALIZER, destroyed = PTHREAD_COND_INITIALIZER;
 static struct zs_cache *caches;
-static struct zs_cache_limit process = {.bytes = ZS_USUAL_BUDGET_BYTES};
+static struct zs_cache_uses process;
+static atomic_uint_least64_t process_budget = ZS_USUAL_BUDGET_BYTES;
 
 /* ---- Entries; with the lock held ---- */
 
@@ -39,25 +41,25 @@ static struct zs_cache_entry *find(const struct zs_cache *cache, struct zs_cache
     return e != NULL && e->key.id == key.id && e->key.space == key.space ? e : NULL;
 }
 
-static struct zs_cache_limit *budget_of(const struct zs_cache *cache)
+static struct zs_cache_uses *uses_of(struct zs_cache *cache)
 {
-    return cache->budget != NULL ? cache->budget : &process;
+    return cache->budget != 0 ? &cache->uses : &process;
 }
 
 static void list_remove(struct zs_cache_entry *e)
 {
-    struct zs_cache_limit *budget = budget_of(e->cache);
-    *(e->newer != NULL ? &e->newer->older : &budget->newest) = e->older;
-    *(e->older != NULL ? &e->older->newer : &budget->oldest) = e->newer;
+    struct zs_cache_uses *uses = uses_of(e->cache);
+    *(e->newer != NULL ? &e->newer->older : &uses->newest) = e->older;
+    *(e->older != NULL ? &e->older->newer : &uses->oldest) = e->newer;
     e->newer = e->older = NULL;
 }
 
 static void list_push_newest(struct zs_cache_entry *e)
 {
-    struct zs_cache_limit *budget = budget_of(e->cache);
-    e->older = budget->newest;
-    *(budget->newest != NULL ? &budget->newest->newer : &budget->oldest) = e;
-    budget->newest = e;
+    struct zs_cache_uses *uses = uses_of(e->cache);
+    e->older = uses->newest;
+    *(uses->newest != NULL ? &uses->newest->newer : &uses->oldest) = e;
+    uses->newest = e;
 }
 
 /* Takes an entry out of the table, and puts it before those in *dead unless it is pinned. */
@@ -66,7 +68,7 @@ static void detach(struct zs_cache_entry *e, struct zs_cache_entry **dead)
     const bool is_loading = e->value == NULL;
     (void)zs_map_remove(&e->cache->table, hash_of(e->key));
     e->in_table = false;
-    budget_of(e->cache)->used -= e->bytes;
+    uses_of(e->cache)->bytes -= e->bytes;
     if (!is_loading && e->pins > 0)
         return;
     if (!is_loading)
@@ -95,7 +97,7 @@ static struct zs_cache_entry *insert(struct zs_cache *cache, struct zs_cache_key
     *e = (struct zs_cache_entry){.cache = cache, .key = key, .value = value, .bytes = bytes};
     e->pins = 1;
     e->in_table = true;
-    budget_of(cache)->used += bytes;
+    uses_of(cache)->bytes += bytes;
     return e;
 }
 
@@ -114,16 +116,11 @@ static void detach_all(struct zs_cache *cache, bool are_loading, struct zs_cache
     }
 }
 
-static uint64_t bytes_of(const struct zs_cache_limit *budget) /* those of the process may be set meanwhile */
-{
-    return __atomic_load_n(&budget->bytes, __ATOMIC_RELAXED);
-}
-
 /* Takes out what was not used longest until a budget holds. */
-static void evict(struct zs_cache_limit *budget, struct zs_cache_entry **dead)
+static void evict(struct zs_cache_uses *uses, uint64_t budget, struct zs_cache_entry **dead)
 {
-    while (budget->used > bytes_of(budget) && budget->oldest != NULL)
-        detach(budget->oldest, dead);
+    while (uses->bytes > budget && uses->oldest != NULL)
+        detach(uses->oldest, dead);
 }
 
 /* Releases the lock, and destroys what was taken out. */
@@ -151,7 +148,7 @@ static void unlock(struct zs_cache_entry *dead)
 
 uint64_t zs_cache_budget(const struct zs_cache *cache)
 {
-    return bytes_of(budget_of(cache));
+    return cache->budget != 0 ? cache->budget : zs_budget();
 }
 
 void zs_cache_free(struct zs_cache *cache)
@@ -200,7 +197,7 @@ struct zs_cache_entry *zs_cache_put(struct zs_cache *cache, struct zs_cache_key 
     struct zs_cache_entry *dead = NULL;
     pthread_mutex_lock(lock);
     struct zs_cache_entry *e = insert(cache, key, value, bytes, &dead);
-    evict(budget_of(cache), &dead);
+    evict(uses_of(cache), zs_cache_budget(cache), &dead);
     pthread_cond_broadcast(&loaded);
     unlock(dead);
     if (e == NULL)
@@ -221,7 +218,7 @@ void zs_cache_release(struct zs_cache_entry *e)
     pthread_mutex_lock(lock);
     if (--e->pins == 0 && e->in_table) {
         list_push_newest(e);
-        evict(budget_of(e->cache), &dead);
+        evict(uses_of(e->cache), zs_cache_budget(e->cache), &dead);
     } else if (e->pins == 0) {
         e->next = NULL;
         dead = e;
@@ -267,20 +264,20 @@ void zs_caches_in_child(void)
 
 uint64_t zs_budget(void)
 {
-    return bytes_of(&process);
+    return atomic_load_explicit(&process_budget, memory_order_relaxed);
 }
 
 uint64_t zs_budget_used(void)
 {
     pthread_mutex_lock(lock);
-    const uint64_t used = process.used;
+    const uint64_t used = process.bytes;
     pthread_mutex_unlock(lock);
     return used;
 }
 
 void zs_budget_set(uint64_t bytes)
 {
-    __atomic_store_n(&process.bytes, bytes, __ATOMIC_RELAXED);
+    atomic_store_explicit(&process_budget, bytes, memory_order_relaxed);
     (void)zs_budget_count(0); /* a lower one holds at once */
 }
 
@@ -288,9 +285,9 @@ bool zs_budget_count(int64_t more)
 {
     struct zs_cache_entry *dead = NULL;
     pthread_mutex_lock(lock);
-    process.used += (uint64_t)more;
-    evict(&process, &dead);
-    const bool has_room = process.used <= zs_budget();
+    process.bytes += (uint64_t)more;
+    evict(&process, zs_budget(), &dead);
+    const bool has_room = process.bytes <= zs_budget();
     unlock(dead);
     return has_room;
 }

@@ -9,21 +9,23 @@
 
 struct zs_cache_entry;
 
-/* A budget of one cache, or of several: beyond it, the least recently used values go, in whichever of them they are.
- * Initialise the first member, and the others to zero. */
-struct zs_cache_limit {
-    uint64_t bytes; /* that the values may have */
-    uint64_t used;
-    struct zs_cache_entry *newest, *oldest; /* of those that are not pinned, by their last use */
+/* Entries that count in one budget and are not pinned, by their last use, and the bytes of all. */
+struct zs_cache_uses {
+    uint64_t bytes;
+    struct zs_cache_entry *newest, *oldest;
 };
 
 /* A cache. Initialise the first two members, and all others to zero. */
 struct zs_cache {
-    void (*destroy)(void *value);   /* is called without the lock held and must not free a cache */
-    struct zs_cache_limit *budget; /* NULL: that of the process */
-    struct zs_map table;            /* by a hash of the key */
-    size_t leaving;                 /* entries that were taken out, and are not destroyed yet */
-    bool is_listed;                 /* in the list of caches, from its first entry on */
+    /* Releases a value; it is called without the lock held and must not free a cache. */
+    void (*destroy)(void *value);
+    /* Bytes that it may hold; 0: its values count in the budget of the process: beyond it, the least recently used ones
+     * go, in whichever cache they are. */
+    uint64_t budget;
+    struct zs_map table;       /* by a hash of the key */
+    struct zs_cache_uses uses; /* in a budget of its own */
+    size_t leaving;            /* entries that were taken out, and are not destroyed yet */
+    bool is_listed;            /* in the list of caches, from its first entry on */
     struct zs_cache *next;
 };
 

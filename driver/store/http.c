@@ -436,8 +436,7 @@ struct remembered {
     unsigned char bytes[];
 };
 
-static struct zs_cache_limit memory = {.bytes = MEMORY_BYTES};
-static struct zs_cache cache = {.destroy = free, .budget = &memory};
+static struct zs_cache cache = {.destroy = free, .budget = MEMORY_BYTES};
 
 /* Of 128 bits: names are not compared, since no object takes those bytes that has another ETag. */
 static struct zs_cache_key key_of(const char *root, const char *key, bool tail)

@@ -10,15 +10,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cache.h"
 #include "base/descriptors.h"
-#include "base/map.h"
 #include "store/local.h"
 #include "store/vsi.h"
 
 struct local_object {
     struct zs_object base;
     char *path;
-    int fd;
 };
 
 /* A file that was changed less than this ago may be being changed. */
@@ -33,31 +32,98 @@ uint64_t zs_local_version(const struct stat *st)
     return zs_hash(ZS_HASH, parts, sizeof parts);
 }
 
+/* ---- Open files: each is open while it is read, and then until others were read more recently ---- */
+
+/* What the cache of open files may hold; each takes its share of it, so that their number follows the limit. */
+#define ALL_FILES ((uint64_t)1 << 32)
+
+static void close_file(void *value)
+{
+    (void)close((int)((intptr_t)value - 1));
+}
+
+static struct zs_cache open_files = {.destroy = close_file, .budget = ALL_FILES}; /* of descriptors + 1 */
+
+static struct zs_cache_key key_of(const struct local_object *o)
+{
+    return (struct zs_cache_key){(uintptr_t)o, o->base.version};
+}
+
+/* Takes over the descriptor; NULL without memory, when it is closed. */
+static struct zs_cache_entry *keep_file(const struct local_object *o, int fd)
+{
+    const int most = zs_half_of_files();
+    return zs_cache_put(&open_files, key_of(o), (void *)((intptr_t)fd + 1),
+                        ALL_FILES / (uint64_t)(most > 0 ? most : 1));
+}
+
+static int descriptor_of(const struct zs_cache_entry *entry)
+{
+    return (int)((intptr_t)zs_cache_value(entry) - 1);
+}
+
 static void local_close(struct zs_object *object)
 {
     struct local_object *o = (struct local_object *)object;
-    if (o->fd >= 0)
-        (void)close(o->fd);
+    if (o->base.is_versioned) /* it was opened */
+        zs_cache_remove(&open_files, key_of(o));
     free(o->path);
     free(o);
+}
+
+static enum zs_status open_path(const struct local_object *o, int *fd, struct stat *st, struct zs_error *err)
+{
+    enum zs_status status = ZS_OK;
+    /* O_NONBLOCK: opening a pipe must not wait for a writer. */
+    *fd = zs_open_file(o->path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    if (*fd < 0 && means_absent(errno))
+        return zs_fail(err, ZS_NOT_FOUND, "%s: there is no such file", o->path);
+    if (*fd < 0 || fstat(*fd, st) != 0)
+        status = zs_fail(err, ZS_IO, "%s: cannot be opened: %s", o->path, strerror(errno));
+    else if (!S_ISREG(st->st_mode))
+        status = zs_fail(err, ZS_IO, "%s: expected a file, found %s", o->path,
+                         S_ISDIR(st->st_mode) ? "a directory" : "a pipe or a device");
+    if (status != ZS_OK && *fd >= 0)
+        (void)close(*fd);
+    return status;
 }
 
 static enum zs_status open_file(struct local_object *o, struct zs_error *err)
 {
     struct stat st;
-    /* O_NONBLOCK: opening a pipe must not wait for a writer. */
-    o->fd = zs_open_file(o->path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-    if (o->fd < 0 && means_absent(errno))
-        return zs_fail(err, ZS_NOT_FOUND, "%s: there is no such file", o->path);
-    if (o->fd < 0 || fstat(o->fd, &st) != 0)
-        return zs_fail(err, ZS_IO, "%s: cannot be opened: %s", o->path, strerror(errno));
-    if (!S_ISREG(st.st_mode))
-        return zs_fail(err, ZS_IO, "%s: expected a file, found %s", o->path,
-                       S_ISDIR(st.st_mode) ? "a directory" : "a pipe or a device");
+    int fd;
+    ZS_TRY(open_path(o, &fd, &st, err));
     o->base.size = (uint64_t)st.st_size;
     o->base.version = zs_local_version(&st);
     o->base.is_versioned = true;
+    struct zs_cache_entry *entry = keep_file(o, fd);
+    ZS_TRY_MEMORY(entry, err);
+    zs_cache_release(entry);
     return ZS_OK;
+}
+
+/* Gives the open file of an object, to be released. Opens one that was closed; fails if the name belongs to another
+ * file now. */
+static enum zs_status acquire_file(struct local_object *o, struct zs_cache_entry **entry, struct zs_error *err)
+{
+    struct stat st;
+    int fd;
+    *entry = zs_cache_get(&open_files, key_of(o));
+    if (*entry != NULL)
+        return ZS_OK;
+    enum zs_status status = open_path(o, &fd, &st, err);
+    if (status == ZS_OK && zs_local_version(&st) == o->base.version) {
+        *entry = keep_file(o, fd);
+        return *entry != NULL ? ZS_OK : zs_fail_memory(err);
+    }
+    if (status == ZS_OK) {
+        (void)close(fd);
+        status = zs_fail(err, ZS_NOT_FOUND, "%s: was changed after it was opened", o->path);
+    }
+    if (status != ZS_NOT_FOUND)
+        return status;
+    __atomic_store_n(&o->base.is_stale, true, __ATOMIC_RELAXED);
+    return ZS_IO;
 }
 
 /* Looks at the root: 0 where it is the directory that was opened, ENOENT where it is another one or none, else why it
@@ -107,7 +173,6 @@ static enum zs_status local_open(struct zs_store *store, const char *key, struct
     struct local_object *o = zs_calloc(1, sizeof *o);
     ZS_TRY_MEMORY(o, err);
     o->base.store = store;
-    o->fd = -1;
     o->path = zs_vsi_path(store, key);
     enum zs_status status = o->path != NULL ? open_file(o, err) : zs_fail_memory(err);
     if (status == ZS_OK && strcmp(key, "zarr.json") == 0)
@@ -128,21 +193,29 @@ static enum zs_status local_open(struct zs_store *store, const char *key, struct
 
 static enum zs_status local_read(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err)
 {
-    const struct local_object *o = (const struct local_object *)object;
-    const enum zs_status status = zs_file_read_at(o->fd, o->path, offset, n, data, err);
+    struct local_object *o = (struct local_object *)object;
+    struct zs_cache_entry *entry;
+    ZS_TRY(acquire_file(o, &entry, err));
+    const int fd = descriptor_of(entry);
+    const enum zs_status status = zs_file_read_at(fd, o->path, offset, n, data, err);
     struct stat st;
     /* the unfinished append of a killed writer was cut off */
-    if (status != ZS_OK && fstat(o->fd, &st) == 0 && (uint64_t)st.st_size < object->size)
+    if (status != ZS_OK && fstat(fd, &st) == 0 && (uint64_t)st.st_size < object->size)
         __atomic_store_n(&object->is_stale, true, __ATOMIC_RELAXED);
+    zs_cache_release(entry);
     return status;
 }
 
 bool zs_local_is_changed(const struct zs_object *object, bool or_recently)
 {
+    struct local_object *o = (struct local_object *)(uintptr_t)object;
     struct stat st;
     struct timespec now;
-    const bool is_known =
-        fstat(((const struct local_object *)object)->fd, &st) == 0 && clock_gettime(CLOCK_REALTIME, &now) == 0;
+    struct zs_cache_entry *entry;
+    if (acquire_file(o, &entry, NULL) != ZS_OK)
+        return true;
+    const bool is_known = fstat(descriptor_of(entry), &st) == 0 && clock_gettime(CLOCK_REALTIME, &now) == 0;
+    zs_cache_release(entry);
     return is_known && (zs_local_version(&st) != object->version ||
                         (or_recently && now.tv_sec - st.st_mtim.tv_sec < RECENT_SECONDS));
 }

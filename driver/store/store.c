@@ -361,9 +361,9 @@ enum zs_status zs_store_remove_all(struct zs_store *store, const char *const *ke
 
 /* ---- Changing in place, locks ---- */
 
-bool zs_store_has_files(const struct zs_store *store)
+bool zs_store_has_files(struct zs_store *store)
 {
-    return OPERATION(store, open_file) != NULL || (store->inner != NULL && zs_store_has_files(store->inner));
+    return OPERATION(store, open_file) != NULL;
 }
 
 enum zs_status zs_file_open(struct zs_store *store, const char *key, struct zs_file **file, struct zs_error *err)

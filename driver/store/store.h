@@ -167,8 +167,8 @@ bool zs_conflict_again(int *tries);
  * No change is atomic: a kill leaves the bytes written until then, a power failure any of those written since the last
  * flush. Readers that have the object open see the new bytes; those that open it again also see another version. */
 
-/* Whether objects of this store are files, which alone can be changed in place, and stay open with their objects. */
-bool zs_store_has_files(const struct zs_store *store);
+/* Whether objects of this store can be changed in place at all. */
+bool zs_store_has_files(struct zs_store *store);
 /* ZS_UNSUPPORTED where the object must be replaced instead: it is not on a local disk, has several names (hard links:
  * one may be a backup), is a symbolic link, or cannot be opened for writing. */
 enum zs_status zs_file_open(struct zs_store *store, const char *key, struct zs_file **file, struct zs_error *err);
