@@ -212,8 +212,7 @@ def test_metadata_domain_names_the_opened_commit(written):
             items = dataset.GetMetadata("ICECHUNK")
             time = datetime.datetime.strptime(items.pop("TIME"), "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=datetime.timezone.utc).timestamp()
             assert abs(time - written.commits[commit]["time"]) < 1
-            listed = {"BRANCHES": "dev,main", "TAGS": "first"} if written.version == 2 else {}
-            assert items == {"SNAPSHOT": written.commits[commit]["id"], "MESSAGE": written.commits[commit]["message"], **listed, **named}
+            assert items == {"SNAPSHOT": written.commits[commit]["id"], "MESSAGE": written.commits[commit]["message"], **named}
 
 
 # --------------------------------------------------------------------------------------------------------- over a network

@@ -134,7 +134,7 @@ TEST(test_a_nested_shard_replaced_between_its_indexes_is_read_anew)
         publish(&o, &b);
         if (removed)
             CHECK(zs_store_remove(o.memory, "a/c/0", &err) == ZS_OK);
-        zs_cache_clear(o.array->objects);
+        zs_cache_clear(&o.array->objects);
         if (CHECK(read_at(&o, 4, 12, out, &err) == ZS_OK))
             CHECK_EQ_STR(out, removed ? "\7\7\7\7\7\7\7\7\7\7\7\7" : "BBBBCCCCDDDD");
         else
@@ -156,7 +156,7 @@ TEST(test_an_index_is_never_used_with_the_bytes_of_another_version)
     b = shard_with(4, 4, 'A', 0); /* much smaller: the offsets that are known lie outside of it */
     oracle_add_checksums(&b, 0, 1);
     publish(&o, &b);
-    zs_cache_clear(o.array->chunks); /* the decoded shard, but not its index */
+    zs_cache_clear(&o.array->chunks); /* the decoded shard, but not its index */
     CHECK(read_at(&o, 0, 16, out, &err) == ZS_OK);
     CHECK_EQ_STR(out, "AAAABBBBCCCCDDDD");
     close_array(&o);

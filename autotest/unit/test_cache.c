@@ -41,21 +41,21 @@ static bool holds(struct zs_cache *c, uint64_t id)
     if (e == NULL)
         return false;
     CHECK_EQ_I64(*(int *)zs_cache_value(e), (int)id);
-    zs_cache_release(c, e);
+    zs_cache_release(e);
     return true;
 }
 
 TEST(test_budget_evicts_what_was_not_used_longest)
 {
-    struct zs_cache *c = zs_cache_create(100, destroy);
+    struct zs_cache c_of = {.destroy = destroy, .budget = 100}, *c = &c_of;
     for (uint64_t i = 0; i < 10; i++)
-        zs_cache_release(c, put(c, i, 10));
+        zs_cache_release(put(c, i, 10));
     CHECK_EQ_I64(alive, 10);
     CHECK(holds(c, 0)); /* now the newest */
-    zs_cache_release(c, put(c, 10, 10));
+    zs_cache_release(put(c, 10, 10));
     CHECK(holds(c, 0));
     CHECK(!holds(c, 1));
-    zs_cache_release(c, put(c, 11, 35));
+    zs_cache_release(put(c, 11, 35));
     CHECK(!holds(c, 2) && !holds(c, 3) && !holds(c, 4) && !holds(c, 5) && holds(c, 6));
     CHECK_EQ_U64(zs_cache_budget(c), 100);
     zs_cache_free(c);
@@ -65,16 +65,16 @@ TEST(test_budget_evicts_what_was_not_used_longest)
 TEST(test_caches_share_the_budget_of_the_process)
 {
     zs_budget_set(100);
-    struct zs_cache *c = zs_cache_create(0, destroy);
-    struct zs_cache *d = zs_cache_create(0, destroy);
+    struct zs_cache c_of = {.destroy = destroy}, *c = &c_of;
+    struct zs_cache d_of = {.destroy = destroy}, *d = &d_of;
     CHECK_EQ_U64(zs_cache_budget(c), 100);
     for (uint64_t i = 0; i < 5; i++) {
-        zs_cache_release(c, put(c, i, 10));
-        zs_cache_release(d, put(d, 10 + i, 10));
+        zs_cache_release(put(c, i, 10));
+        zs_cache_release(put(d, 10 + i, 10));
     }
     CHECK_EQ_U64(zs_budget_used(), 100);
     CHECK(holds(c, 0)); /* now the newest of all */
-    zs_cache_release(d, put(d, 20, 10));
+    zs_cache_release(put(d, 20, 10));
     CHECK_EQ_U64(zs_budget_used(), 100);
     CHECK(holds(c, 0) && !holds(d, 10) && holds(d, 20) && holds(d, 14));
     zs_cache_free(d); /* gives back what it held */
@@ -87,17 +87,17 @@ TEST(test_caches_share_the_budget_of_the_process)
 TEST(test_memory_taken_from_the_budget_evicts_cache_entries)
 {
     zs_budget_set(100);
-    struct zs_cache *c = zs_cache_create(0, destroy);
+    struct zs_cache c_of = {.destroy = destroy}, *c = &c_of;
     struct zs_cache_entry *pinned = put(c, 0, 30);
     for (uint64_t i = 1; i < 7; i++)
-        zs_cache_release(c, put(c, i, 10));
-    CHECK(zs_budget_take(50));
+        zs_cache_release(put(c, i, 10));
+    CHECK(zs_budget_count(50));
     CHECK(zs_budget_used() <= 100 && holds(c, 6) && !holds(c, 1));
-    CHECK(!zs_budget_take(50)); /* what is pinned stays */
+    CHECK(!zs_budget_count(50)); /* what is pinned stays */
     CHECK_EQ_U64(zs_budget_used(), 130);
     CHECK(!holds(c, 6));
-    zs_budget_give(100);
-    zs_cache_release(c, pinned);
+    CHECK(zs_budget_count(-100));
+    zs_cache_release(pinned);
     CHECK(holds(c, 0));
     zs_budget_set(20); /* a lower budget holds at once */
     CHECK(!holds(c, 0));
@@ -107,7 +107,7 @@ TEST(test_memory_taken_from_the_budget_evicts_cache_entries)
 
 TEST(test_pinned_values_outlive_the_budget)
 {
-    struct zs_cache *c = zs_cache_create(10, destroy);
+    struct zs_cache c_of = {.destroy = destroy, .budget = 10}, *c = &c_of;
     struct zs_cache_entry *e[5];
     for (uint64_t i = 0; i < 5; i++)
         e[i] = put(c, i, 10);
@@ -115,12 +115,12 @@ TEST(test_pinned_values_outlive_the_budget)
         CHECK(holds(c, i));
     struct zs_cache_entry *again = zs_cache_get(c, key_of(2));
     for (uint64_t i = 0; i < 5; i++)
-        zs_cache_release(c, e[i]);
+        zs_cache_release(e[i]);
     CHECK(!holds(c, 0) && !holds(c, 1) && holds(c, 2));
     CHECK_EQ_I64(*(int *)zs_cache_value(again), 2);
-    zs_cache_release(c, again);
+    zs_cache_release(again);
     CHECK(alive <= 1);
-    zs_cache_release(c, put(c, 9, 11)); /* larger than all the budget: goes when it is released */
+    zs_cache_release(put(c, 9, 11)); /* larger than all the budget: goes when it is released */
     CHECK(!holds(c, 9));
     zs_cache_free(c);
     CHECK_EQ_I64(alive, 0);
@@ -140,7 +140,7 @@ static void destroy_slowly(void *value)
 
 static void *evict_it(void *other)
 {
-    zs_cache_release(other, put(other, 1, 100));
+    zs_cache_release(put(other, 1, 100));
     return NULL;
 }
 
@@ -148,8 +148,8 @@ TEST(test_a_cache_is_freed_when_its_values_are_destroyed_by_whatever_thread)
 {
     pthread_t thread;
     zs_budget_set(100);
-    struct zs_cache *c = zs_cache_create(0, destroy_slowly), *other = zs_cache_create(0, destroy);
-    zs_cache_release(c, put(c, 0, 10));
+    struct zs_cache slow = {.destroy = destroy_slowly}, quick = {.destroy = destroy}, *c = &slow, *other = &quick;
+    zs_cache_release(put(c, 0, 10));
     CHECK(pthread_create(&thread, NULL, evict_it, other) == 0);
     while (!atomic_load(&is_destroying))
         usleep(100);
@@ -174,29 +174,28 @@ static void *load_one(void *ctx)
     struct loading *l = ctx;
     (void)pthread_barrier_wait(&l->start);
     for (;;) {
-        bool must_load;
-        struct zs_cache_entry *e = zs_cache_get_or_load(l->cache, key_of(5), &must_load);
-        if (!must_load) {
-            CHECK(e != NULL && *(int *)zs_cache_value(e) == 5);
+        struct zs_cache_entry *e = zs_cache_get_or_load(l->cache, key_of(5));
+        if (e != NULL) {
+            CHECK_EQ_I64(*(int *)zs_cache_value(e), 5);
             atomic_fetch_add(&l->found, 1);
-            zs_cache_release(l->cache, e);
+            zs_cache_release(e);
             return NULL;
         }
-        CHECK(e == NULL);
         CHECK(zs_cache_get(l->cache, key_of(5)) == NULL); /* a look does not wait */
         const int number = atomic_fetch_add(&l->loads, 1);
         usleep(20000);
         if (number < l->abandons) {
-            zs_cache_abandon(l->cache, key_of(5));
+            zs_cache_remove(l->cache, key_of(5));
             continue;
         }
-        zs_cache_release(l->cache, put(l->cache, 5, 1));
+        zs_cache_release(put(l->cache, 5, 1));
     }
 }
 
 static void load_from_8_threads(int abandons)
 {
-    struct loading l = {.cache = zs_cache_create(100, destroy), .abandons = abandons};
+    struct zs_cache cache = {.destroy = destroy, .budget = 100};
+    struct loading l = {.cache = &cache, .abandons = abandons};
     pthread_t threads[8];
     (void)pthread_barrier_init(&l.start, NULL, 8);
     for (int i = 0; i < 8; i++)
@@ -231,28 +230,29 @@ static void *use_until_the_end(void *arg)
     struct beside_forks *b = arg;
     for (uint64_t id = 0; !atomic_load(&b->ends); id = (id + 1) % 90) {
         if (!holds(b->cache, id))
-            zs_cache_release(b->cache, put(b->cache, id, 1));
+            zs_cache_release(put(b->cache, id, 1));
         zs_budget_set(ZS_USUAL_BUDGET_BYTES + id);
-        zs_cache_free(zs_cache_create(1, destroy));
+        struct zs_cache another = {.destroy = destroy, .budget = 1};
+        zs_cache_release(put(&another, 0, 1));
+        zs_cache_free(&another);
     }
     return NULL;
 }
 
 TEST(test_a_child_forked_beside_other_threads_waits_for_none_of_them)
 {
-    struct beside_forks b = {.cache = zs_cache_create(60, destroy)};
+    struct zs_cache cache = {.destroy = destroy, .budget = 60};
+    struct beside_forks b = {.cache = &cache};
     pthread_t threads[3];
-    bool must_load;
-    CHECK(zs_cache_get_or_load(b.cache, key_of(1000), &must_load) == NULL && must_load); /* as another thread's */
+    CHECK(zs_cache_get_or_load(b.cache, key_of(1000)) == NULL); /* as another thread's */
     for (int i = 0; i < 3; i++)
         CHECK(pthread_create(&threads[i], NULL, use_until_the_end, &b) == 0);
     for (int i = 0; i < 100 && check_failures == 0; i++) {
         const pid_t child = fork();
         if (child == 0) {
             alarm(30);
-            must_load = false;
-            CHECK(zs_cache_get_or_load(b.cache, key_of(1000), &must_load) == NULL && must_load);
-            zs_cache_release(b.cache, put(b.cache, 1000, 1));
+            CHECK(zs_cache_get_or_load(b.cache, key_of(1000)) == NULL);
+            zs_cache_release(put(b.cache, 1000, 1));
             CHECK(holds(b.cache, 1000));
             zs_budget_set(ZS_USUAL_BUDGET_BYTES);
             zs_cache_free(b.cache);
@@ -264,7 +264,7 @@ TEST(test_a_child_forked_beside_other_threads_waits_for_none_of_them)
     atomic_store(&b.ends, true);
     for (int i = 0; i < 3; i++)
         (void)pthread_join(threads[i], NULL);
-    zs_cache_abandon(b.cache, key_of(1000));
+    zs_cache_remove(b.cache, key_of(1000));
     zs_cache_free(b.cache);
     zs_budget_set(ZS_USUAL_BUDGET_BYTES);
     CHECK_EQ_I64(alive, 0);

@@ -113,8 +113,7 @@ static enum zs_status look_at_setting(void *ctx, size_t item, struct zs_error *e
 
 TEST(test_pool_threads_take_over_the_callers_thread_settings)
 {
-    const struct zs_thread_context hooks = {capture, enter, release};
-    zs_parallel_set_thread_context(&hooks);
+    zs_thread_hooks = (struct zs_thread_context){capture, enter, release};
     for (int wanted = 0; wanted < 3; wanted++) {
         setting = wanted;
         CHECK(zs_parallel_for(4, 40, look_at_setting, &wanted, NULL) == ZS_OK);
@@ -123,8 +122,7 @@ TEST(test_pool_threads_take_over_the_callers_thread_settings)
     CHECK(entered > 0);
     CHECK_EQ_I64(entered, left);
     CHECK_EQ_I64(released, 2); /* none for the setting that was none */
-    const struct zs_thread_context none = {NULL, NULL, NULL};
-    zs_parallel_set_thread_context(&none);
+    zs_thread_hooks = (struct zs_thread_context){NULL, NULL, NULL};
 }
 
 /* ---- One piece of work beside ---- */
@@ -142,8 +140,7 @@ static enum zs_status beside(void *ctx, size_t item, struct zs_error *err)
 
 TEST(test_background_work_is_awaited_and_its_error_returned)
 {
-    const struct zs_thread_context hooks = {capture, enter, release};
-    zs_parallel_set_thread_context(&hooks);
+    zs_thread_hooks = (struct zs_thread_context){capture, enter, release};
     setting = 5;
     const int released_before = released;
     int good = 1, bad = 0;
@@ -157,6 +154,5 @@ TEST(test_background_work_is_awaited_and_its_error_returned)
     CHECK(zs_async_wait(zs_async_start(beside, &bad), NULL) == ZS_IO);
     CHECK(zs_async_wait(NULL, &err) == ZS_OK);
     CHECK_EQ_I64(released - released_before, 3);
-    const struct zs_thread_context none = {NULL, NULL, NULL};
-    zs_parallel_set_thread_context(&none);
+    zs_thread_hooks = (struct zs_thread_context){NULL, NULL, NULL};
 }

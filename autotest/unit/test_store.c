@@ -43,7 +43,7 @@ static void check_reading(struct zs_store *store)
     char data[16] = "";
     put_object(store, "r", "0123456789", 10);
     must(zs_object_open(store, "r", &o, &err), &err);
-    CHECK_EQ_U64(zs_object_size(o), 10);
+    CHECK_EQ_U64(o->size, 10);
     CHECK(zs_object_read(o, 3, 4, data, &err) == ZS_OK);
     CHECK_EQ_STR(data, "3456");
     CHECK(zs_object_read(o, 9, 1, data, &err) == ZS_OK && data[0] == '9');
@@ -58,13 +58,13 @@ static void check_reading(struct zs_store *store)
     memset(data, 0, sizeof data);
     must(zs_object_open_end(store, "r", true, 4, data, &o, &err), &err);
     CHECK_EQ_STR(data, "6789");
-    CHECK_EQ_U64(zs_object_size(o), 10);
+    CHECK_EQ_U64(o->size, 10);
     zs_object_close(o);
     must(zs_object_open_end(store, "r", true, 10, data, &o, &err), &err);
     CHECK_EQ_STR(data, "0123456789");
     zs_object_close(o);
     must(zs_object_open_end(store, "r", true, 11, data, &o, &err), &err); /* the size tells */
-    CHECK_EQ_U64(zs_object_size(o), 10);
+    CHECK_EQ_U64(o->size, 10);
     zs_object_close(o);
     CHECK(zs_object_open_end(store, "absent", true, 1, data, &o, &err) == ZS_NOT_FOUND);
     CHECK(zs_object_open(store, "absent", &o, &err) == ZS_NOT_FOUND);

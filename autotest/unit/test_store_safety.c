@@ -404,13 +404,13 @@ TEST(test_a_shard_in_memory_replaced_between_index_and_data_is_read_anew)
         CHECK_EQ_STR(out, "aaaa");
         put_object(store, "a/c/0", fresh.data, fresh.size);
         if (way == 2)
-            zs_cache_clear(array->objects); /* as when many others were read */
+            zs_cache_clear(&array->objects); /* as when many others were read */
         if (way == 3) { /* so that the new one may lie where the old one lay */
-            zs_cache_clear(array->objects);
+            zs_cache_clear(&array->objects);
             put_object(store, "a/c/0", old.data, old.size);
             put_object(store, "a/c/0", fresh.data, fresh.size);
         }
-        zs_cache_clear(array->chunks);
+        zs_cache_clear(&array->chunks);
         must(zs_array_read(array, &start, &sixteen, out, &err), &err);
         /* an open file that was renamed over stays */
         CHECK_EQ_STR(out, way == 1 ? "aaaabbbbccccdddd" : "AAAABBBBCCCCDDDD");

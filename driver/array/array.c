@@ -129,13 +129,11 @@ static enum zs_status compile(struct zs_array *array, struct zs_error *err)
 static enum zs_status create_caches(struct zs_array *array, uint64_t cache_bytes, struct zs_error *err)
 {
     const bool has_one_size = !array->meta->has_edges || array->chain.count > 1; /* all chunks */
+    array->chunks = (struct zs_cache){.destroy = zs_blob_free, .budget = cache_bytes};
+    array->indexes = (struct zs_cache){.destroy = free};
+    array->objects = (struct zs_cache){.destroy = object_close, .budget = OPEN_OBJECTS};
     array->blobs = zs_blob_pool_create(has_one_size ? (size_t)array->innermost->decoded_size : 0);
-    array->chunks = zs_cache_create(cache_bytes, zs_blob_free);
-    array->indexes = zs_cache_create(0, free);
-    array->objects = zs_cache_create(OPEN_OBJECTS, object_close);
-    if (array->blobs == NULL || array->chunks == NULL || array->indexes == NULL || array->objects == NULL)
-        return zs_fail_memory(err);
-    return ZS_OK;
+    return array->blobs != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *node,
@@ -194,10 +192,10 @@ void zs_array_close(struct zs_array *array)
     if (array == NULL)
         return;
     zs_pending_free(array);
-    zs_cache_free(array->chunks);
+    zs_cache_free(&array->chunks);
     zs_blob_pool_free(array->blobs);
-    zs_cache_free(array->indexes);
-    zs_cache_free(array->objects);
+    zs_cache_free(&array->indexes);
+    zs_cache_free(&array->objects);
     zs_chain_clear(&array->chain);
     zs_hierarchy_free(array->own_hierarchy);
     zs_store_free(array->own_store);

@@ -83,10 +83,10 @@ struct zs_array {
     struct zs_blob_pool *blobs; /* for decoded innermost chunks; outlives the cache that holds them */
     /* space 0: decoded innermost chunks; space 1 + k: decoded shards of level k; ZS_SPACE_BLOCKS + i: decoded blocks i
      * of innermost chunks (struct zs_blob) */
-    struct zs_cache *chunks;
+    struct zs_cache chunks;
     /* space k: indexes of level-k shards; ZS_SPACE_TABLES: the blocks of innermost chunks (struct zs_blocks) */
-    struct zs_cache *indexes;
-    struct zs_cache *objects; /* space 0: opened shard objects, each counting as one byte */
+    struct zs_cache indexes;
+    struct zs_cache objects; /* space 0: opened shard objects, each counting as one byte */
 
     pthread_mutex_t gate;  /* of zs_array_lock() */
     pthread_rwlock_t lock; /* shared by reads while nothing is pending, else held by one call at a time */

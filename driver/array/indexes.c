@@ -12,17 +12,14 @@
 enum zs_status zs_shard_keep_object(struct zs_array *array, uint64_t shard, struct zs_object *object,
                                     struct zs_cache_entry **entry, struct zs_error *err)
 {
-    *entry = zs_cache_put(array->objects, (struct zs_cache_key){0, shard}, object, 1);
-    if (*entry != NULL)
-        return ZS_OK;
-    zs_object_close(object);
-    return zs_fail_memory(err);
+    *entry = zs_cache_put(&array->objects, (struct zs_cache_key){0, shard}, object, 1);
+    return *entry != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 static enum zs_status object_of(struct zs_array *array, uint64_t shard, struct zs_cache_entry **entry,
                                 struct zs_error *err)
 {
-    *entry = zs_cache_get(array->objects, (struct zs_cache_key){0, shard});
+    *entry = zs_cache_get(&array->objects, (struct zs_cache_key){0, shard});
     if (*entry != NULL)
         return ZS_OK;
     char *key;
@@ -41,8 +38,7 @@ enum zs_status zs_shard_object_of(struct zs_array *array, uint64_t shard, uint64
         return ZS_OK;
     if (status != ZS_OK && status != ZS_NOT_FOUND)
         return status;
-    if (status == ZS_OK)
-        zs_cache_release(array->objects, *entry);
+    zs_cache_release(*entry);
     *entry = NULL;
     *is_stale = true;
     return zs_fail(err, ZS_IO, "the shard was replaced while it was read");
@@ -50,33 +46,32 @@ enum zs_status zs_shard_object_of(struct zs_array *array, uint64_t shard, uint64
 
 bool zs_shard_is_overtaken(struct zs_array *array, uint64_t shard)
 {
-    struct zs_cache_entry *entry = zs_cache_get(array->objects, (struct zs_cache_key){0, shard});
+    struct zs_cache_entry *entry = zs_cache_get(&array->objects, (struct zs_cache_key){0, shard});
     if (entry == NULL)
         return false;
     const struct zs_object *object = zs_cache_value(entry);
     const bool is = zs_object_is_stale(object) || zs_object_is_changed(object, true);
-    zs_cache_release(array->objects, entry);
+    zs_cache_release(entry);
     return is;
 }
 
 bool zs_shard_is_other(struct zs_array *array, uint64_t shard, const struct zs_object *object)
 {
-    struct zs_cache_entry *entry = zs_cache_get(array->objects, (struct zs_cache_key){0, shard});
+    struct zs_cache_entry *entry = zs_cache_get(&array->objects, (struct zs_cache_key){0, shard});
     if (entry == NULL)
         return false;
     const struct zs_object *before = zs_cache_value(entry);
     const bool is_other = object == NULL || !object->is_versioned || object->version != before->version;
-    zs_cache_release(array->objects, entry);
+    zs_cache_release(entry);
     return is_other;
 }
 
 void zs_shard_refresh(struct zs_array *array, uint64_t shard)
 {
-    struct zs_error ignored;
     char *key;
-    zs_cache_remove(array->objects, (struct zs_cache_key){0, shard});
-    zs_cache_remove(array->indexes, (struct zs_cache_key){0, shard});
-    if (zs_shard_key(array, shard, &key, &ignored) != ZS_OK)
+    zs_cache_remove(&array->objects, (struct zs_cache_key){0, shard});
+    zs_cache_remove(&array->indexes, (struct zs_cache_key){0, shard});
+    if (zs_shard_key(array, shard, &key, NULL) != ZS_OK)
         return; /* a read finds out again */
     zs_store_forget(array->store, key);
     free(key);
@@ -85,12 +80,12 @@ void zs_shard_refresh(struct zs_array *array, uint64_t shard)
 void zs_shard_forget(struct zs_array *array, uint64_t shard)
 {
     zs_shard_refresh(array, shard);
-    zs_cache_remove(array->chunks, (struct zs_cache_key){1, shard}); /* the shard, if it was fetched as a whole */
+    zs_cache_remove(&array->chunks, (struct zs_cache_key){1, shard}); /* the shard, if it was fetched as a whole */
     if (array->chain.count > 2 || (array->chain.count == 2 && array->chain.levels[0].bytes_codec_count > 0)) {
         /* Keys of chunks and indexes inside this shard do not name the shard: the caches are emptied. Such arrays are
          * rarely written. */
-        zs_cache_clear(array->indexes);
-        zs_cache_clear(array->chunks);
+        zs_cache_clear(&array->indexes);
+        zs_cache_clear(&array->chunks);
     }
 }
 
@@ -120,7 +115,7 @@ static enum zs_status open_remote(struct zs_array *array, const struct zs_level 
     ZS_TRY_MEMORY(*index, err);
     ZS_TRY(zs_object_open_end(array->store, key, !level->index_at_start, (size_t)level->index_size, (*index)->entries,
                               object, err));
-    (*index)->shard_size = zs_object_size(*object);
+    (*index)->shard_size = (*object)->size;
     (*index)->version = (*object)->version;
     (*index)->is_remembered = (*object)->is_remembered;
     ZS_TRY(zs_shard_index_offset(level, (*index)->shard_size, &at, err)); /* there are bytes enough for an index */
@@ -164,8 +159,7 @@ static enum zs_status open_with_index(struct zs_array *array, const struct zs_le
 {
     enum zs_status status = open_once(array, level, key, object, index, err);
     for (int i = 0; i < MAX_ATTEMPTS && status == ZS_CORRUPT && level->index_checksums > 0; i++) {
-        struct zs_error ignored;
-        if (open_by_journal(array, level, key, object, index, &ignored) == ZS_OK)
+        if (open_by_journal(array, level, key, object, index, NULL) == ZS_OK)
             return ZS_OK;
         if (array->store->is_remote)
             break; /* each attempt is a request */
@@ -186,31 +180,25 @@ enum zs_status zs_shard_read_index(struct zs_array *array, const struct zs_level
 static enum zs_status index_read_with_object(struct zs_array *array, const struct zs_level *level, uint64_t shard,
                                              struct zs_shard_index **index, struct zs_error *err)
 {
-    struct zs_cache_entry *entry = zs_cache_get(array->objects, (struct zs_cache_key){0, shard});
+    struct zs_cache_entry *entry = zs_cache_get(&array->objects, (struct zs_cache_key){0, shard});
+    struct zs_object *object;
     enum zs_status status;
-    if (entry != NULL && zs_object_is_changed(zs_cache_value(entry), false)) {
-        zs_cache_release(array->objects, entry);
-        zs_cache_remove(array->objects, (struct zs_cache_key){0, shard});
-        entry = NULL;
-    }
-    if (entry != NULL) {
+    char *key;
+    if (entry != NULL && !zs_object_is_changed(zs_cache_value(entry), false)) {
         const struct zs_source source = zs_source_of(zs_cache_value(entry));
         status = zs_source_index(level, &source, index, err);
-    } else {
-        struct zs_object *object = NULL;
-        char *key;
-        status = zs_shard_key(array, shard, &key, err);
-        if (status == ZS_OK)
-            status = open_with_index(array, level, key, &object, index, err);
-        free(key);
-        if (status == ZS_OK) {
-            status = zs_shard_keep_object(array, shard, object, &entry, err);
-            if (status != ZS_OK)
-                free(*index);
-        }
+        zs_cache_release(entry);
+        return status;
     }
-    if (entry != NULL)
-        zs_cache_release(array->objects, entry);
+    zs_cache_release(entry);
+    ZS_TRY(zs_shard_key(array, shard, &key, err));
+    status = open_with_index(array, level, key, &object, index, err);
+    free(key);
+    ZS_TRY(status);
+    status = zs_shard_keep_object(array, shard, object, &entry, err);
+    zs_cache_release(entry);
+    if (status != ZS_OK)
+        free(*index);
     return status;
 }
 
@@ -219,14 +207,13 @@ enum zs_status zs_index_get(struct zs_array *array, int depth, uint64_t number, 
 {
     /* An index that came with its shard as a whole and one that was read by ranges are of different versions. */
     const struct zs_cache_key key = {depth == 0 && source != NULL ? ZS_MAX_LEVELS : (uint64_t)depth, number};
-    bool must_load;
-    while ((*entry = zs_cache_get_or_load(array->indexes, key, &must_load)) != NULL) {
+    while ((*entry = zs_cache_get_or_load(&array->indexes, key)) != NULL) {
         const struct zs_shard_index *found = zs_cache_value(*entry);
         if (source == NULL || found->version == source->version)
             return ZS_OK;
         /* The index belongs to another version of the bytes: its offsets may lie outside of them. */
-        zs_cache_release(array->indexes, *entry);
-        zs_cache_remove(array->indexes, key);
+        zs_cache_release(*entry);
+        zs_cache_remove(&array->indexes, key);
     }
     struct zs_shard_index *index = NULL;
     struct zs_level room;
@@ -238,12 +225,10 @@ enum zs_status zs_index_get(struct zs_array *array, int depth, uint64_t number, 
         status = index != NULL ? ZS_OK : zs_fail_memory(err);
     }
     if (status == ZS_OK) {
-        *entry = zs_cache_put(array->indexes, key, index, ZS_CACHE_ENTRY_BYTES + sizeof *index + 16 * index->count);
-        if (*entry != NULL)
-            return ZS_OK;
-        free(index);
-        status = zs_fail_memory(err);
+        *entry = zs_cache_put(&array->indexes, key, index, ZS_CACHE_ENTRY_BYTES + sizeof *index + 16 * index->count);
+        status = *entry != NULL ? ZS_OK : zs_fail_memory(err);
     }
-    zs_cache_abandon(array->indexes, key);
+    if (status != ZS_OK)
+        zs_cache_remove(&array->indexes, key);
     return status;
 }

@@ -70,19 +70,16 @@ static enum zs_status get_whole(struct zs_array *array, const struct shard *shar
 {
     const struct zs_cache_key key = {1 + (uint64_t)shard->depth, shard->number};
     struct zs_blob *blob = NULL;
-    bool must_load;
-    *entry = zs_cache_get_or_load(array->chunks, key, &must_load);
-    if (!must_load)
+    *entry = zs_cache_get_or_load(&array->chunks, key);
+    if (*entry != NULL)
         return ZS_OK;
     enum zs_status status = load_whole(array, shard, limit, &blob, err);
     if (status == ZS_OK) {
-        *entry = zs_cache_put(array->chunks, key, blob, ZS_CACHE_ENTRY_BYTES + sizeof *blob + blob->size);
-        if (*entry != NULL)
-            return ZS_OK;
-        zs_blob_free(blob);
-        status = zs_fail_memory(err);
+        *entry = zs_cache_put(&array->chunks, key, blob, ZS_CACHE_ENTRY_BYTES + sizeof *blob + blob->size);
+        status = *entry != NULL ? ZS_OK : zs_fail_memory(err);
     }
-    zs_cache_abandon(array->chunks, key);
+    if (status != ZS_OK)
+        zs_cache_remove(&array->chunks, key);
     return status;
 }
 
@@ -138,13 +135,9 @@ static enum zs_status find_bytes(const struct zs_array *array, const struct shar
 static void keep_absent(struct zs_array *array, uint64_t shard)
 {
     struct zs_shard_index *absent = zs_shard_index_absent();
-    struct zs_cache_entry *entry = absent != NULL ? zs_cache_put(array->indexes, (struct zs_cache_key){0, shard},
-                                                                 absent, ZS_CACHE_ENTRY_BYTES + sizeof *absent)
-                                                  : NULL;
-    if (entry != NULL)
-        zs_cache_release(array->indexes, entry);
-    else
-        free(absent); /* it costs one more request */
+    if (absent != NULL) /* else it costs one more request */
+        zs_cache_release(zs_cache_put(&array->indexes, (struct zs_cache_key){0, shard}, absent,
+                                      ZS_CACHE_ENTRY_BYTES + sizeof *absent));
 }
 
 /* Whether so much of a remote level-0 shard is wanted that it is fetched in one request, with its index; *limit: most
@@ -154,9 +147,9 @@ static bool is_wanted_whole(struct zs_array *array, const struct zs_level *level
 {
     if (!array->store->is_remote || !zs_pending_is_empty(array) || array->chain.count != 2)
         return false;
-    struct zs_cache_entry *index = zs_cache_get(array->indexes, (struct zs_cache_key){0, shard});
+    struct zs_cache_entry *index = zs_cache_get(&array->indexes, (struct zs_cache_key){0, shard});
     if (index != NULL) {
-        zs_cache_release(array->indexes, index);
+        zs_cache_release(index);
         return false;
     }
     const uint64_t chunks = zs_grid_chunks_in_shard(&array->grid, shard);
@@ -187,12 +180,12 @@ bool zs_is_known_empty(struct zs_array *array, uint64_t shard)
         return false;
     if (pending != NULL && zs_shard_is_unpublished(array, shard)) /* only shards that it published are there */
         return true;
-    struct zs_cache_entry *entry = zs_cache_get(array->indexes, (struct zs_cache_key){0, shard});
+    struct zs_cache_entry *entry = zs_cache_get(&array->indexes, (struct zs_cache_key){0, shard});
     if (entry == NULL)
         return false;
     const struct zs_shard_index *index = zs_cache_value(entry);
     const bool is_empty = index->is_absent && !index->is_remembered;
-    zs_cache_release(array->indexes, entry);
+    zs_cache_release(entry);
     return is_empty;
 }
 
@@ -251,12 +244,12 @@ static enum zs_status get_index(struct zs_array *array, struct shard *shard, str
     enum zs_status status = zs_index_get(array, shard->depth, shard->number, shard->source, &shard->index, err);
     if (status == ZS_CORRUPT && shard->depth == 0 && shard->source != NULL && shard->level->index_checksums > 0 &&
         shard->level->bytes_codec_count == 0) {
-        zs_cache_remove(array->chunks, (struct zs_cache_key){1, shard->number});
+        zs_cache_remove(&array->chunks, (struct zs_cache_key){1, shard->number});
         shard->source = NULL;
         status = zs_index_get(array, 0, shard->number, NULL, &shard->index, err);
     }
     if (status == ZS_OK && must_ask_again(array, shard, zs_cache_value(shard->index))) {
-        zs_cache_release(array->indexes, shard->index);
+        zs_cache_release(shard->index);
         shard->index = NULL;
         zs_shard_refresh(array, shard->number);
         status = zs_index_get(array, 0, shard->number, NULL, &shard->index, err);
@@ -321,10 +314,8 @@ static enum zs_status locate_in_shard(struct locator *locator, int depth, const 
         return zs_fail_in_chunk(array, wanted[0]->chunk, status, err);
     status = depth + 2 == array->chain.count ? locate_innermost(array, &shard, err)
                                              : locate_in_inner_shards(locator, &shard, err);
-    if (shard.object != NULL)
-        zs_cache_release(array->objects, shard.object);
-    if (shard.index != NULL)
-        zs_cache_release(array->indexes, shard.index);
+    zs_cache_release(shard.object);
+    zs_cache_release(shard.index);
     return status;
 }
 
@@ -373,7 +364,7 @@ enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations,
 void zs_pins_release(struct zs_array *array, struct zs_pins *pins)
 {
     for (size_t i = 0; i < pins->count; i++)
-        zs_cache_release(array->chunks, pins->blobs[i]);
+        zs_cache_release(pins->blobs[i]);
     free(pins->blobs);
     *pins = (struct zs_pins){0};
 }

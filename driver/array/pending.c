@@ -14,11 +14,8 @@
 static void count_bytes(struct zs_pending *pending, uint64_t more, uint64_t less)
 {
     pending->bytes += more - less;
-    if (pending->bytes > pending->counted)
-        pending->is_over = !zs_budget_take(pending->bytes - pending->counted);
-    else if (pending->bytes < pending->counted)
-        zs_budget_give(pending->counted - pending->bytes);
-    pending->counted = pending->bytes;
+    if (more != less)
+        pending->is_over = !zs_budget_count((int64_t)(more - less));
 }
 
 void zs_dirty_set_blob(struct zs_array *array, struct zs_dirty *dirty, struct zs_blob *blob)
@@ -48,8 +45,7 @@ static void dirty_free(struct zs_array *array, struct zs_dirty *dirty)
 static void shard_free(struct zs_array *array, struct zs_open_shard *shard)
 {
     size_t at = 0;
-    uint64_t chunk;
-    for (struct zs_dirty *dirty; (dirty = zs_map_next(&shard->dirty, &at, &chunk)) != NULL;)
+    for (struct zs_dirty *dirty; (dirty = zs_map_next(&shard->dirty, &at)) != NULL;)
         dirty_free(array, dirty);
     zs_map_free(&shard->dirty);
     array->pending->writer_count -= shard->writer != NULL;
@@ -64,7 +60,7 @@ enum zs_status zs_pending_get(struct zs_array *array, struct zs_pending **pendin
         array->pending = zs_calloc(1, sizeof *array->pending);
         ZS_TRY_MEMORY(array->pending, err);
         (void)pthread_mutex_init(&array->pending->lock, NULL);
-        array->pending->budget = zs_cache_budget(array->chunks);
+        array->pending->budget = zs_cache_budget(&array->chunks);
     }
     *pending = array->pending;
     return ZS_OK;
@@ -76,12 +72,10 @@ void zs_pending_free(struct zs_array *array)
     if (pending == NULL)
         return;
     size_t at = 0;
-    uint64_t key;
-    for (struct zs_open_shard *shard; (shard = zs_map_next(&pending->shards, &at, &key)) != NULL;)
+    for (struct zs_open_shard *shard; (shard = zs_map_next(&pending->shards, &at)) != NULL;)
         shard_free(array, shard);
     zs_map_free(&pending->shards);
     zs_map_free(&pending->published);
-    zs_budget_give(pending->counted);
     (void)pthread_mutex_destroy(&pending->lock);
     free(pending);
     array->pending = NULL;
@@ -199,7 +193,7 @@ enum zs_status zs_dirty_create(struct zs_array *array, uint64_t chunk, bool is_w
     dirty->chunk = chunk;
     zs_dirty_set_blob(array, dirty, blob);
     zs_dirty_set_written(array, dirty, written);
-    zs_cache_remove(array->chunks, (struct zs_cache_key){0, chunk});
+    zs_cache_remove(&array->chunks, (struct zs_cache_key){0, chunk});
     *out = dirty;
     return ZS_OK;
 }

@@ -49,8 +49,7 @@ struct zs_pending {
     size_t writer_count;       /* of shards with a writer, each an open file */
     size_t waiting;            /* chunks that were written whole since dirty chunks were encoded */
     struct zs_map published;   /* of a new array: the shards that were published */
-    uint64_t counted;          /* bytes taken from the budget of the process */
-    bool is_over;              /* that budget is exceeded */
+    bool is_over;              /* the budget of the process is exceeded */
 };
 
 /* ---- pending.c ---- */

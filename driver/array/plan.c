@@ -7,14 +7,11 @@
 void zs_plan_clear(struct zs_plan *plan)
 {
     for (size_t i = 0; i < plan->chunk_count; i++) {
-        if (plan->chunks[i].cached != NULL)
-            zs_cache_release(plan->array->chunks, plan->chunks[i].cached);
-        if (plan->chunks[i].table != NULL)
-            zs_cache_release(plan->array->indexes, plan->chunks[i].table);
+        zs_cache_release(plan->chunks[i].cached);
+        zs_cache_release(plan->chunks[i].table);
     }
     for (size_t i = 0; i < plan->item_count; i++)
-        if (plan->items[i].kept != NULL)
-            zs_cache_release(plan->array->chunks, plan->items[i].kept);
+        zs_cache_release(plan->items[i].kept);
     for (size_t i = 0; i < plan->shard_count; i++)
         zs_pins_release(plan->array, &plan->shards[i].pins);
     free(plan->overlaps);
@@ -104,7 +101,7 @@ static void drop_other_extent(struct zs_plan *plan, struct zs_planned *planned)
                   wanted.start[d] + wanted.count[d] <= cached->start[d] + cached->count[d];
     if (has_all)
         return;
-    zs_cache_release(plan->array->chunks, planned->cached);
+    zs_cache_release(planned->cached);
     planned->cached = NULL;
 }
 
@@ -130,10 +127,7 @@ static enum zs_status add_extent(struct zs_plan *plan, size_t window, int level,
         chunks *= high[d] - low[d]; /* some of the array's chunks, whose number fits */
     }
     if (level == innermost) {
-        struct zs_overlap *overlaps =
-            zs_grow_by(plan->overlaps, plan->overlap_count, chunks, &plan->overlap_room, sizeof *overlaps);
-        ZS_TRY_MEMORY(overlaps, err);
-        plan->overlaps = overlaps;
+        ZS_TRY_GROW_BY(plan->overlaps, plan->overlap_count, chunks, &plan->overlap_room, err);
         do {
             plan->overlaps[plan->overlap_count++] =
                 (struct zs_overlap){zs_grid_number(&array->grid, level, at), window};
@@ -196,7 +190,7 @@ enum zs_status zs_plan_chunks(struct zs_plan *plan, struct zs_error *err)
                 ZS_TRY(zs_dirty_complete(plan->array, dirty, err));
             planned->dirty = dirty != NULL ? dirty->blob : NULL;
             if (dirty == NULL)
-                planned->cached = zs_cache_get(plan->array->chunks, (struct zs_cache_key){0, planned->where.chunk});
+                planned->cached = zs_cache_get(&plan->array->chunks, (struct zs_cache_key){0, planned->where.chunk});
         }
         plan->chunks[plan->chunk_count - 1].overlap_count++;
     }
@@ -311,10 +305,7 @@ static void add_requests(struct zs_plan *plan, size_t first, size_t count, struc
 
 enum zs_status zs_plan_tasks(struct zs_plan *plan, struct zs_error *err)
 {
-    struct zs_item *items =
-        zs_grow_by(plan->items, plan->item_count, plan->chunk_count, &plan->item_room, sizeof *items);
-    ZS_TRY_MEMORY(items, err);
-    plan->items = items;
+    ZS_TRY_GROW_BY(plan->items, plan->item_count, plan->chunk_count, &plan->item_room, err);
     for (size_t i = 0; i < plan->chunk_count; i++)
         if (plan->chunks[i].table == NULL)
             add_whole(plan, i);

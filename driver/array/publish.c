@@ -133,11 +133,10 @@ static enum zs_status put_dirty(struct zs_array *array, const struct zs_open_sha
     struct merging merging = {.array = array, .shard = shard};
     const size_t n = shard->dirty.count;
     size_t at = 0;
-    uint64_t chunk;
     merging.list = zs_calloc(n, sizeof(struct zs_dirty *));
     ZS_TRY_MEMORY(merging.list, err);
     for (size_t i = 0; i < n; i++)
-        merging.list[i] = zs_map_next(&shard->dirty, &at, &chunk);
+        merging.list[i] = zs_map_next(&shard->dirty, &at);
     (void)pthread_mutex_init(&merging.lock, NULL);
     const enum zs_status status = zs_parallel_for(array->threads, n, put_merged_item, &merging, err);
     (void)pthread_mutex_destroy(&merging.lock);
@@ -166,7 +165,7 @@ static enum zs_status open_stored(struct zs_array *array, struct zs_open_shard *
     if (object == NULL && array->store->is_remote) /* the array may be gone, too */
         ZS_TRY(check_after_conflict(array, err));
     if (zs_shard_is_other(array, shard->number, object))
-        zs_cache_clear(array->chunks); /* some chunks may have been decoded from an older object */
+        zs_cache_clear(&array->chunks); /* some chunks may have been decoded from an older object */
     return zs_shard_writer_base(shard->writer, index, object, err);
 }
 
@@ -327,7 +326,7 @@ static void finish(struct zs_array *array, struct zs_open_shard *shard)
     if (shard->status == ZS_OK)
         note_published(array, shard->number);
     if (shard->is_lost)
-        zs_cache_clear(array->chunks); /* some chunks were decoded from bytes that are lost now */
+        zs_cache_clear(&array->chunks); /* some chunks were decoded from bytes that are lost now */
     if (shard->status == ZS_OK || shard->is_lost)
         zs_open_shard_drop(array, shard);
     else
@@ -386,11 +385,10 @@ static struct zs_open_shard **list_shards(const struct zs_pending *pending, bool
 {
     struct zs_open_shard **list = zs_calloc(pending->shards.count, sizeof *list);
     size_t at = 0;
-    uint64_t key;
     *n = 0;
     if (list == NULL)
         (void)zs_fail_memory(err);
-    for (struct zs_open_shard *shard; list != NULL && (shard = zs_map_next(&pending->shards, &at, &key)) != NULL;)
+    for (struct zs_open_shard *shard; list != NULL && (shard = zs_map_next(&pending->shards, &at)) != NULL;)
         if ((without_writer || shard->writer != NULL) && (with_dirty || shard->dirty.count == 0))
             list[(*n)++] = shard;
     if (list != NULL)
@@ -401,9 +399,9 @@ static struct zs_open_shard **list_shards(const struct zs_pending *pending, bool
 /* Bytes of the dirty chunks of a shard. */
 static uint64_t dirty_bytes(const struct zs_open_shard *shard)
 {
-    uint64_t bytes = 0, chunk;
+    uint64_t bytes = 0;
     size_t at = 0;
-    for (const struct zs_dirty *dirty; (dirty = zs_map_next(&shard->dirty, &at, &chunk)) != NULL;)
+    for (const struct zs_dirty *dirty; (dirty = zs_map_next(&shard->dirty, &at)) != NULL;)
         bytes += dirty->blob->size + (dirty->written != NULL ? dirty->written->size : 0);
     return bytes;
 }
@@ -431,7 +429,7 @@ enum zs_status zs_pending_publish_down_to(struct zs_array *array, uint64_t keep,
 enum zs_status zs_pending_put(struct zs_array *array, uint64_t chunk, const void *data, size_t n, struct zs_error *err)
 {
     struct zs_open_shard *shard;
-    zs_cache_remove(array->chunks, (struct zs_cache_key){0, chunk});
+    zs_cache_remove(&array->chunks, (struct zs_cache_key){0, chunk});
     if (array->chain.count == 1) {
         ZS_TRY(check_document(array, !is_at_edge(array, chunk), err));
         ZS_TRY(publish_chunk(array, chunk, NULL, data, n, err));
@@ -447,12 +445,11 @@ enum zs_status zs_pending_publish_whole(struct zs_array *array, uint64_t chunk, 
 {
     struct zs_open_shard *shard = zs_open_shard_find(array, chunk), *list[ZS_MOST_UPLOADS];
     size_t n = 0, at = 0;
-    uint64_t key;
     if (shard == NULL || !zs_open_shard_is_whole(array, shard))
         return ZS_OK;
     if (!goes_side_by_side(array))
         return publish_shards(array, &shard, 1, err);
-    while (n < ZS_MOST_UPLOADS && (shard = zs_map_next(&array->pending->shards, &at, &key)) != NULL)
+    while (n < ZS_MOST_UPLOADS && (shard = zs_map_next(&array->pending->shards, &at)) != NULL)
         if (zs_open_shard_is_whole(array, shard) && shard->status == ZS_OK)
             list[n++] = shard;
     return n < most_at_once(array, list, n) ? ZS_OK : publish_shards(array, list, n, err);

@@ -15,15 +15,11 @@
 
 /* ---- From encoded bytes to windows ---- */
 
-/* Caches a decoded chunk, or an extent of one. */
+/* Caches a decoded chunk, or an extent of one. Without memory it is decoded again when it is wanted. */
 static void cache_blob(struct zs_array *array, uint64_t chunk, struct zs_blob *blob)
 {
-    struct zs_cache_entry *entry = zs_cache_put(array->chunks, (struct zs_cache_key){0, chunk}, blob,
-                                                (blob->extent != NULL ? EXTENT_BYTES : WHOLE_BYTES) + blob->size);
-    if (entry != NULL)
-        zs_cache_release(array->chunks, entry);
-    else
-        zs_blob_free(blob); /* it is decoded again when it is wanted */
+    const size_t bytes = (blob->extent != NULL ? EXTENT_BYTES : WHOLE_BYTES) + blob->size;
+    zs_cache_release(zs_cache_put(&array->chunks, (struct zs_cache_key){0, chunk}, blob, bytes));
 }
 
 /* Grows an extent of a chunk forward, from the fastest dimension to the slowest, to n bytes at most; false when it has
@@ -161,7 +157,7 @@ static enum zs_status fetch(struct zs_array *array, const struct zs_range_group 
         if (status == ZS_OK)
             status = zs_object_read(object, request->offset, (size_t)request->size, fetched->data, err);
         *is_replaced = zs_object_is_overtaken(object, status);
-        zs_cache_release(array->objects, entry);
+        zs_cache_release(entry);
     }
     return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(array, where->chunk, status, err);
 }
@@ -308,7 +304,7 @@ static enum zs_status fill_gap(void *ctx, size_t item, struct zs_error *err)
  * other before the next lines are read and be decoded again for every line; an extent of each serves several lines. */
 static size_t bytes_to_keep(const struct zs_plan *plan)
 {
-    const uint64_t size = plan->array->innermost->decoded_size, room = zs_cache_budget(plan->array->chunks) / 4 * 3;
+    const uint64_t size = plan->array->innermost->decoded_size, room = zs_cache_budget(&plan->array->chunks) / 4 * 3;
     if (plan->array->innermost->is_text)
         return 0; /* elements point into the scratch */
     if (plan->is_prefetch || plan->chunk_count <= room / (size + WHOLE_BYTES))
@@ -322,7 +318,7 @@ static size_t bytes_to_keep(const struct zs_plan *plan)
 
 static bool fit_half_of_cache(const struct zs_array *array, uint64_t chunks)
 {
-    return chunks <= zs_cache_budget(array->chunks) / 2 / (array->innermost->decoded_size + WHOLE_BYTES);
+    return chunks <= zs_cache_budget(&array->chunks) / 2 / (array->innermost->decoded_size + WHOLE_BYTES);
 }
 
 static enum zs_status run_planned(struct zs_plan *plan, struct zs_error *err)
@@ -380,7 +376,7 @@ enum zs_status zs_array_prefetch(struct zs_array *array, const struct zs_window 
     const uint64_t chunks = zs_count_chunks(array, windows, n);
     const bool have_blocks =
         zs_chunk_has_blocks(array->innermost) && array->innermost->decoded_size >= array->block_threshold;
-    const bool fits = have_blocks ? window_bytes(array, windows, n) <= zs_cache_budget(array->chunks) / 2
+    const bool fits = have_blocks ? window_bytes(array, windows, n) <= zs_cache_budget(&array->chunks) / 2
                                   : fit_half_of_cache(array, chunks);
     enum zs_status status = ZS_OK;
     if (zs_pending_is_empty(array) && /* pending chunks are looked up one by one anyway */

@@ -97,12 +97,7 @@ static uint64_t tag_of(const struct zs_location *where)
 {
     const uint64_t parts[] = {where->kind == ZS_LOCATION_MEMORY, where->bytes.version, where->bytes.offset,
                               where->bytes.size};
-    uint64_t tag = 0;
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        tag = (tag ^ parts[i]) * 0x9E3779B97F4A7C15u;
-        tag ^= tag >> 32;
-    }
-    return tag;
+    return zs_hash(ZS_HASH, parts, sizeof parts);
 }
 
 /* Pins the table of a chunk if it is cached. */
@@ -110,11 +105,11 @@ static bool take_cached_table(struct zs_array *array, struct zs_planned *planned
 {
     if (planned->where.kind == ZS_LOCATION_OBJECT)
         return false;
-    planned->table = zs_cache_get(array->indexes, (struct zs_cache_key){ZS_SPACE_TABLES, planned->where.chunk});
+    planned->table = zs_cache_get(&array->indexes, (struct zs_cache_key){ZS_SPACE_TABLES, planned->where.chunk});
     if (planned->table == NULL ||
         ((const struct zs_blocks *)zs_cache_value(planned->table))->tag == tag_of(&planned->where))
         return planned->table != NULL;
-    zs_cache_release(array->indexes, planned->table);
+    zs_cache_release(planned->table);
     planned->table = NULL;
     return false;
 }
@@ -124,12 +119,9 @@ static enum zs_status keep_table(struct zs_array *array, struct zs_planned *plan
                                  struct zs_error *err)
 {
     blocks->tag = tag_of(&planned->where);
-    planned->table = zs_cache_put(array->indexes, (struct zs_cache_key){ZS_SPACE_TABLES, planned->where.chunk}, blocks,
+    planned->table = zs_cache_put(&array->indexes, (struct zs_cache_key){ZS_SPACE_TABLES, planned->where.chunk}, blocks,
                                   ZS_CACHE_ENTRY_BYTES + zs_blocks_memory(blocks));
-    if (planned->table != NULL)
-        return ZS_OK;
-    free(blocks);
-    return zs_fail_memory(err);
+    return planned->table != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 /* Whether it may pay to read the table of a chunk: whether it would with blocks of the usual size. */
@@ -211,8 +203,7 @@ static enum zs_status ask_table(struct zs_plan *plan, struct zs_planned *planned
         status = read_table(array, where, level, object, head, &blocks, err);
     if (is_stale || zs_object_is_overtaken(object, status))
         status = ZS_OK; /* it is read whole, and found replaced */
-    if (entry != NULL)
-        zs_cache_release(array->objects, entry);
+    zs_cache_release(entry);
     return status == ZS_OK && blocks != NULL ? keep_table(array, planned, blocks, err) : status;
 }
 
@@ -229,7 +220,7 @@ static enum zs_status open_object(struct zs_array *array, uint64_t chunk, struct
         is_remote ? zs_object_open_end(array->store, key, false, sizeof head->fetched, head->fetched, object, err)
                   : zs_object_open(array->store, key, object, err);
     free(key);
-    if (status == ZS_OK && is_remote && zs_object_size(*object) >= sizeof head->fetched) {
+    if (status == ZS_OK && is_remote && (*object)->size >= sizeof head->fetched) {
         head->data = head->fetched;
         head->have = sizeof head->fetched;
     }
@@ -240,7 +231,7 @@ static void set_range(struct zs_location *where, const struct zs_object *object)
 {
     where->kind = ZS_LOCATION_RANGE;
     where->bytes.offset = 0;
-    where->bytes.size = zs_object_size(object);
+    where->bytes.size = object->size;
     where->bytes.version = object->version;
 }
 
@@ -252,7 +243,7 @@ static enum zs_status locate_object(struct zs_array *array, struct zs_location *
     struct zs_object *object;
     /* Locally it is opened each time, since it may have been replaced; over a network the next read detects that. */
     struct zs_cache_entry *entry =
-        array->store->is_remote ? zs_cache_get(array->objects, (struct zs_cache_key){0, where->shard}) : NULL;
+        array->store->is_remote ? zs_cache_get(&array->objects, (struct zs_cache_key){0, where->shard}) : NULL;
     if (entry == NULL) {
         const enum zs_status status = open_object(array, where->shard, head, &object, err);
         if (status == ZS_NOT_FOUND) {
@@ -260,14 +251,14 @@ static enum zs_status locate_object(struct zs_array *array, struct zs_location *
             return ZS_OK;
         }
         ZS_TRY(status);
-        if (!object->is_versioned || zs_object_size(object) > zs_level_bound(level)) {
+        if (!object->is_versioned || object->size > zs_level_bound(level)) {
             zs_object_close(object);
             return ZS_OK;
         }
         ZS_TRY(zs_shard_keep_object(array, where->shard, object, &entry, err));
     }
     set_range(where, zs_cache_value(entry));
-    zs_cache_release(array->objects, entry);
+    zs_cache_release(entry);
     return ZS_OK;
 }
 
@@ -348,10 +339,10 @@ static struct zs_cache_entry *take_cached_block(struct zs_array *array, const st
                                                 uint64_t tag)
 {
     struct zs_cache_entry *entry =
-        zs_cache_get(array->chunks, (struct zs_cache_key){ZS_SPACE_BLOCKS + block, planned->where.chunk});
+        zs_cache_get(&array->chunks, (struct zs_cache_key){ZS_SPACE_BLOCKS + block, planned->where.chunk});
     if (entry == NULL || ((const struct zs_blob *)zs_cache_value(entry))->version == tag)
         return entry;
-    zs_cache_release(array->chunks, entry);
+    zs_cache_release(entry);
     return NULL;
 }
 
@@ -368,7 +359,7 @@ static enum zs_status add_items(struct zs_plan *plan, struct zs_planned *planned
     }
     if (wanted.size * 2 > wanted.count || wanted.count == 0) {
         free(wanted.bits);
-        zs_cache_release(plan->array->indexes, planned->table);
+        zs_cache_release(planned->table);
         planned->table = NULL;
         return ZS_OK;
     }
@@ -429,12 +420,7 @@ enum zs_status zs_block_deliver(struct zs_plan *plan, const struct zs_item *item
     }
     zs_scatter_run(plan, planned, first, count, blob->data);
     blob->version = blocks->tag;
-    struct zs_cache_entry *entry =
-        zs_cache_put(array->chunks, (struct zs_cache_key){ZS_SPACE_BLOCKS + item->block, planned->where.chunk}, blob,
-                     ZS_CACHE_ENTRY_BYTES + sizeof *blob + blob->size);
-    if (entry != NULL)
-        zs_cache_release(array->chunks, entry);
-    else
-        zs_blob_free(blob); /* it is decoded again when it is wanted */
+    const struct zs_cache_key key = {ZS_SPACE_BLOCKS + item->block, planned->where.chunk};
+    zs_cache_release(zs_cache_put(&array->chunks, key, blob, ZS_CACHE_ENTRY_BYTES + sizeof *blob + blob->size));
     return ZS_OK;
 }

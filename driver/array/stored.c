@@ -5,7 +5,6 @@
 #include "array/array_private.h"
 #include "array/pending.h"
 #include "array/plan.h"
-#include "base/checked.h"
 #include "base/memory.h"
 #include "base/parallel.h"
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "array/plan.h"
-#include "base/utf8.h"
 #include "codec/codec.h"
 
 struct texts {
@@ -22,10 +21,8 @@ static enum zs_status append_code_points(const char *text, size_t n, struct zs_b
 {
     for (size_t i = 0; i < n;) {
         unsigned char bytes[4];
-        const unsigned char first = (unsigned char)text[i++];
-        uint32_t code = first < 0x80 ? first : first < 0xE0 ? first & 0x1Fu : first < 0xF0 ? first & 0x0Fu : first & 7u;
-        while (i < n && ((unsigned char)text[i] & 0xC0) == 0x80)
-            code = code << 6 | ((unsigned char)text[i++] & 0x3Fu);
+        uint32_t code;
+        i += zs_utf8_get(text + i, n - i, &code);
         zs_store_le(bytes, code, sizeof bytes);
         ZS_TRY(zs_buffer_append(out, bytes, sizeof bytes, err));
     }
@@ -39,9 +36,11 @@ static enum zs_status append_text(const struct zs_dtype *dtype, const char *text
     const bool is_utf32 = dtype->text == ZS_TEXT_UTF32;
     const size_t end = out->size + dtype->text_size;
     unsigned char length[4];
-    size_t codes;
-    if (!zs_utf8_check(text, n, &codes))
+    size_t codes = 0;
+    if (zs_utf8_length(text, n) != n)
         return zs_fail(err, ZS_ARGUMENT, "expected text in UTF-8");
+    for (size_t i = 0; i < n; i++)
+        codes += (text[i] & 0xC0) != 0x80;
     const size_t bytes = is_utf32 ? 4 * codes : n;
     if (dtype->text_size != 0 && bytes > dtype->text_size)
         return zs_fail(err, ZS_ARGUMENT, "\"%.60s\": expected text of at most %zu %s", text,
@@ -90,7 +89,7 @@ static enum zs_status take_text(const struct zs_dtype *dtype, const unsigned cha
         for (*n = dtype->text_size; *n > 0 && stored[*n - 1] == '\0';)
             --*n;
     }
-    if (zs_utf8_check(*text, *n, NULL) && memchr(*text, '\0', *n) == NULL)
+    if (zs_utf8_length(*text, *n) == *n && memchr(*text, '\0', *n) == NULL)
         return ZS_OK;
     return zs_fail(err, ZS_CORRUPT, "expected text in UTF-8");
 }
@@ -115,8 +114,7 @@ static enum zs_status take_fill(struct texts *texts, struct zs_error *err)
         for (n = decoded > 0 ? (size_t)decoded : 0; n > 0 && bytes.data[n - 1] == '\0';)
             n--;
     }
-    if (status == ZS_OK &&
-        (!zs_utf8_check((char *)bytes.data, n, NULL) || memchr(bytes.data, '\0', n) != NULL))
+    if (status == ZS_OK && (zs_utf8_length((char *)bytes.data, n) != n || memchr(bytes.data, '\0', n) != NULL))
         status = zs_fail(err, ZS_UNSUPPORTED, "fill_value: expected text in UTF-8");
     if (status == ZS_OK)
         status = append_text(dtype, (char *)bytes.data, n, &stored, err);

@@ -143,8 +143,7 @@ static enum zs_status put_chunk(struct zs_array *array, const struct chunk *chun
 
 static void store_chunk(struct batch *batch, const struct chunk *chunk)
 {
-    struct zs_error ignored;
-    struct zs_error *err = batch->status == ZS_OK ? &batch->err : &ignored;
+    struct zs_error *err = batch->status == ZS_OK ? &batch->err : NULL;
     const enum zs_status status = put_chunk(batch->array, chunk, err);
     if (batch->status == ZS_OK)
         batch->status = status;
@@ -226,16 +225,15 @@ static int by_number(const void *x, const void *y)
 static struct chunk *list_whole(const struct zs_pending *pending, size_t *n, struct zs_error *err)
 {
     size_t most = 0, at = 0;
-    uint64_t key;
-    for (const struct zs_open_shard *shard; (shard = zs_map_next(&pending->shards, &at, &key)) != NULL;)
+    for (const struct zs_open_shard *shard; (shard = zs_map_next(&pending->shards, &at)) != NULL;)
         most += shard->dirty.count;
     struct chunk *chunks = zs_calloc(most, sizeof *chunks);
     *n = at = 0;
     if (chunks == NULL)
         (void)zs_fail_memory(err);
-    for (struct zs_open_shard *shard; chunks != NULL && (shard = zs_map_next(&pending->shards, &at, &key)) != NULL;) {
+    for (struct zs_open_shard *shard; chunks != NULL && (shard = zs_map_next(&pending->shards, &at)) != NULL;) {
         size_t in_shard = 0;
-        for (const struct zs_dirty *dirty; (dirty = zs_map_next(&shard->dirty, &in_shard, &key)) != NULL;)
+        for (const struct zs_dirty *dirty; (dirty = zs_map_next(&shard->dirty, &in_shard)) != NULL;)
             if (dirty->written == NULL)
                 chunks[(*n)++] = (struct chunk){.number = dirty->chunk, .dirty = dirty};
     }
@@ -249,10 +247,9 @@ static enum zs_status encode_dirty(struct zs_array *array, struct chunk *chunks,
     enum zs_status first = ZS_OK;
     qsort(chunks, count, sizeof *chunks, by_number);
     for (size_t i = 0; i < count; i += batch.capacity) {
-        struct zs_error ignored;
         batch.chunks = chunks + i;
         batch.count = count - i < batch.capacity ? count - i : batch.capacity;
-        const enum zs_status status = run_batch(&batch, first == ZS_OK ? err : &ignored);
+        const enum zs_status status = run_batch(&batch, first == ZS_OK ? err : NULL);
         first = first == ZS_OK ? status : first;
     }
     return first;
@@ -446,11 +443,10 @@ static enum zs_status flush(struct zs_array *array, struct zs_error *err)
     enum zs_status first = ZS_OK;
     size_t before;
     do {
-        struct zs_error ignored;
         before = array->pending->shards.count;
-        enum zs_status status = encode_whole(array, first == ZS_OK ? err : &ignored);
+        enum zs_status status = encode_whole(array, first == ZS_OK ? err : NULL);
         first = first == ZS_OK ? status : first;
-        status = zs_pending_publish_down_to(array, 0, first == ZS_OK ? err : &ignored);
+        status = zs_pending_publish_down_to(array, 0, first == ZS_OK ? err : NULL);
         first = first == ZS_OK ? status : first;
     } while (array->pending->shards.count > 0 && array->pending->shards.count < before);
     return first;

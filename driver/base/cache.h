@@ -5,14 +5,29 @@
  * may exceed its budget by what is in use. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/map.h"
 
-#include "base/status.h"
-
-struct zs_cache;
 struct zs_cache_entry;
+
+/* Entries that count in one budget and are not pinned, by their last use, and the bytes of all. */
+struct zs_cache_uses {
+    uint64_t bytes;
+    struct zs_cache_entry *newest, *oldest;
+};
+
+/* A cache. Initialise the first two members, and all others to zero. */
+struct zs_cache {
+    /* Releases a value; it is called without the lock held and must not free a cache. */
+    void (*destroy)(void *value);
+    /* Bytes that it may hold; 0: its values count in the budget of the process: beyond it, the least recently used ones
+     * go, in whichever cache they are. */
+    uint64_t budget;
+    struct zs_map table;       /* by a hash of the key */
+    struct zs_cache_uses uses; /* in a budget of its own */
+    size_t leaving;            /* entries that were taken out, and are not destroyed yet */
+    bool is_listed;            /* in the list of caches, from its first entry on */
+    struct zs_cache *next;
+};
 
 /* The key of a value, for instance {nesting level, chunk number}. */
 struct zs_cache_key {
@@ -23,31 +38,26 @@ struct zs_cache_key {
 /* Bytes that an entry takes besides its value, for callers that count them. */
 #define ZS_CACHE_ENTRY_BYTES ((size_t)128)
 
-/* destroy releases a value; it is called without the lock held and must not free a cache. A budget of 0 is that of
- * the process: beyond it, the least recently used values go, in whichever cache they are. NULL without memory. */
-struct zs_cache *zs_cache_create(uint64_t budget_bytes, void (*destroy)(void *value));
-/* Nothing may be pinned. Returns when all its values are destroyed. NULL is allowed. */
+/* Empties a cache for good. Nothing may be pinned. Returns when all its values are destroyed. */
 void zs_cache_free(struct zs_cache *cache);
 
 /* The value for `key`, pinned, or NULL when it is not there. */
 struct zs_cache_entry *zs_cache_get(struct zs_cache *cache, struct zs_cache_key key);
 
-/* Like zs_cache_get(), but on a miss the first caller gets NULL with *must_load true, and all others wait until it
- * calls zs_cache_put() or zs_cache_abandon() (loading failed) for the key. A caller must not ask for another key before
- * that (deadlock). */
-struct zs_cache_entry *zs_cache_get_or_load(struct zs_cache *cache, struct zs_cache_key key, bool *must_load);
-void zs_cache_abandon(struct zs_cache *cache, struct zs_cache_key key);
+/* Like zs_cache_get(), but on a miss the first caller gets NULL, and all others wait until it calls zs_cache_put() or,
+ * when loading failed, zs_cache_remove() for the key. A caller must not ask for another key before that (deadlock). */
+struct zs_cache_entry *zs_cache_get_or_load(struct zs_cache *cache, struct zs_cache_key key);
 
 /* Hands `value` over to the cache and returns it pinned. Replaces an older value of the key, which lives on while it is
- * pinned. NULL without memory; the value then still belongs to the caller. */
+ * pinned. NULL without memory: the value is destroyed, and the key is dropped. */
 struct zs_cache_entry *zs_cache_put(struct zs_cache *cache, struct zs_cache_key key, void *value, uint64_t bytes);
 
 /* The value of a pinned entry, valid until it is released. */
 void *zs_cache_value(const struct zs_cache_entry *entry);
-/* Takes one pin away: each call that returned the entry needs one. */
-void zs_cache_release(struct zs_cache *cache, struct zs_cache_entry *entry);
+/* Takes one pin away: each call that returned the entry needs one. NULL is allowed. */
+void zs_cache_release(struct zs_cache_entry *entry);
 
-/* Drops one key, or all. Pinned values live on until released. */
+/* Drops one key, or all. Pinned values live on until released. Who waits for one key that is being loaded loads it. */
 void zs_cache_remove(struct zs_cache *cache, struct zs_cache_key key);
 void zs_cache_clear(struct zs_cache *cache);
 
@@ -61,7 +71,6 @@ void zs_budget_set(uint64_t bytes);
 uint64_t zs_budget(void);
 uint64_t zs_budget_used(void);
 
-/* Counts memory outside of caches (changed chunks) in the budget and evicts values to make room for it. False when that
- * was not enough: the caller should free memory soon. Every byte that was taken must be given back. */
-bool zs_budget_take(uint64_t bytes);
-void zs_budget_give(uint64_t bytes);
+/* Counts `more` bytes outside of caches (changed chunks) in the budget, or, below 0, fewer; evicts values to make room
+ * for them. False when that was not enough: the caller should free memory soon. */
+bool zs_budget_count(int64_t more);

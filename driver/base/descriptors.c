@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +35,7 @@ int zs_open_file(const char *path, int flags)
 enum zs_status zs_file_read_at(int fd, const char *path, uint64_t offset, size_t n, void *data, struct zs_error *err)
 {
     for (size_t done = 0; done < n;) {
-        const size_t part = n - done < SSIZE_MAX ? n - done : SSIZE_MAX;
-        const ssize_t got = pread(fd, (char *)data + done, part, (off_t)(offset + done));
+        const ssize_t got = pread(fd, (char *)data + done, n - done, (off_t)(offset + done));
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
@@ -57,8 +55,7 @@ enum zs_status zs_file_write_at(int fd, const char *path, uint64_t offset, const
                                 struct zs_error *err)
 {
     for (size_t done = 0; done < n;) {
-        const size_t part = n - done < SSIZE_MAX ? n - done : SSIZE_MAX;
-        const ssize_t put = pwrite(fd, (const char *)data + done, part, (off_t)(offset + done));
+        const ssize_t put = pwrite(fd, (const char *)data + done, n - done, (off_t)(offset + done));
         if (put < 0 && errno == EINTR)
             continue;
         if (put <= 0)
@@ -104,14 +101,9 @@ int zs_half_of_files(void)
     return (int)(limit.rlim_cur / ZS_SHARE_OF_FILES) / 2;
 }
 
-void zs_files_take(int n)
+void zs_files_count(int more)
 {
-    (void)atomic_fetch_add(&taken, n);
-}
-
-void zs_files_give(int n)
-{
-    (void)atomic_fetch_sub(&taken, n);
+    (void)atomic_fetch_add(&taken, more);
 }
 
 bool zs_files_are_scarce(void)

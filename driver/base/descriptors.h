@@ -27,8 +27,7 @@ bool zs_means_too_many_files(int code);
 
 /* Half of the budget: so many files are kept open for reading, and so many may be open for writing. */
 int zs_half_of_files(void);
-/* Count descriptors of files being written. */
-void zs_files_take(int n);
-void zs_files_give(int n);
+/* Counts `more` descriptors of files being written, or, below 0, fewer. */
+void zs_files_count(int more);
 /* Whether these take their half: the caller should finish a file soon. */
 bool zs_files_are_scarce(void);

@@ -4,15 +4,10 @@
 
 #include "base/memory.h"
 
-static size_t home_of(const struct zs_map *map, uint64_t key)
-{
-    return (size_t)((key * 0x9E3779B97F4A7C15u) >> 32) & (map->capacity - 1);
-}
-
 /* The slot of `key`, or the free one where it would go. */
 static struct zs_map_slot *slot_of(const struct zs_map *map, uint64_t key)
 {
-    size_t i = home_of(map, key);
+    size_t i = (size_t)((key * 0x9E3779B97F4A7C15u) >> 32) & (map->capacity - 1);
     while (map->slots[i].value != NULL && map->slots[i].key != key)
         i = (i + 1) & (map->capacity - 1);
     return &map->slots[i];
@@ -62,16 +57,12 @@ void *zs_map_remove(struct zs_map *map, uint64_t key)
     return value;
 }
 
-void *zs_map_next(const struct zs_map *map, size_t *at, uint64_t *key)
+void *zs_map_next(const struct zs_map *map, size_t *at)
 {
-    while (*at < map->capacity) {
-        const struct zs_map_slot *slot = &map->slots[(*at)++];
-        if (slot->value != NULL) {
-            *key = slot->key;
-            return slot->value;
-        }
-    }
-    return NULL;
+    void *value = NULL;
+    while (*at < map->capacity && value == NULL)
+        value = map->slots[(*at)++].value;
+    return value;
 }
 
 void zs_map_free(struct zs_map *map)

@@ -19,7 +19,7 @@ void *zs_map_get(const struct zs_map *map, uint64_t key); /* NULL when it is not
 bool zs_map_set(struct zs_map *map, uint64_t key, void *value); /* replaces; false without memory */
 void *zs_map_remove(struct zs_map *map, uint64_t key); /* the value that was there, or NULL */
 /* Walks all values in no order: start with *at = 0, until NULL. The map must not change meanwhile. */
-void *zs_map_next(const struct zs_map *map, size_t *at, uint64_t *key);
+void *zs_map_next(const struct zs_map *map, size_t *at);
 void zs_map_free(struct zs_map *map);
 
 /* FNV-1a of n bytes, going on from `hash`, which is ZS_HASH at first. */

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* vasprintf() */
 #include "base/memory.h"
 
 #include <stdarg.h>
@@ -27,24 +28,12 @@ char *zs_strdup(const char *text)
 
 char *zs_format(const char *format, ...)
 {
+    char *text;
     va_list args;
     va_start(args, format);
-    int n = vsnprintf(NULL, 0, format, args);
+    const int n = vasprintf(&text, format, args);
     va_end(args);
-    if (n < 0)
-        return NULL;
-    char *s = malloc((size_t)n + 1);
-    if (s != NULL) {
-        va_start(args, format);
-        (void)vsnprintf(s, (size_t)n + 1, format, args);
-        va_end(args);
-    }
-    return s;
-}
-
-void *zs_grow(void *array, size_t count, size_t *capacity, size_t size)
-{
-    return count < *capacity ? array : zs_grow_by(array, count, 1, capacity, size);
+    return n >= 0 ? text : NULL;
 }
 
 void *zs_grow_by(void *array, size_t count, uint64_t more, size_t *capacity, size_t size)
@@ -73,17 +62,6 @@ enum zs_status zs_names_add(struct zs_names *names, char *name, struct zs_error 
     names->list[names->count++] = name;
     names->list[names->count] = NULL;
     return ZS_OK;
-}
-
-enum zs_status zs_names_finish(struct zs_names *names, enum zs_status status, char ***list, struct zs_error *err)
-{
-    if (status == ZS_OK && names->list == NULL && (names->list = zs_calloc(1, sizeof *names->list)) == NULL)
-        status = zs_fail_memory(err);
-    if (status == ZS_OK)
-        *list = names->list;
-    else
-        zs_names_free(names->list);
-    return status;
 }
 
 static int compare_names(const void *a, const void *b)
@@ -127,12 +105,48 @@ bool zs_names_copy(const char *const *list, char ***copy)
     return status == ZS_OK;
 }
 
+size_t zs_utf8_put(uint32_t code, char out[4])
+{
+    static const unsigned char leads[] = {0, 0, 0xC0, 0xE0, 0xF0};
+    const size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    if (code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF))
+        return 0;
+    for (size_t i = n - 1; i > 0; i--, code >>= 6)
+        out[i] = (char)(0x80 | (code & 0x3F));
+    out[0] = (char)(leads[n] | code);
+    return n;
+}
+
+size_t zs_utf8_get(const char *text, size_t n, uint32_t *code)
+{
+    static const unsigned char lengths[16] = {1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 2, 2, 3, 4},
+                               bits[] = {0, 0x7F, 0x1F, 0x0F, 0x0F};
+    const unsigned char lead = (unsigned char)text[0];
+    const size_t length = lengths[lead >> 4];
+    char again[4];
+    *code = lead & bits[length];
+    for (size_t k = 1; k < length; k++) {
+        if (k == n || (text[k] & 0xC0) != 0x80)
+            return 0;
+        *code = *code << 6 | (text[k] & 0x3F);
+    }
+    return zs_utf8_put(*code, again) == length ? length : 0; /* else overlong, or no code point */
+}
+
+size_t zs_utf8_length(const char *text, size_t n)
+{
+    size_t i = 0;
+    uint32_t code;
+    for (size_t length; i < n && (length = zs_utf8_get(text + i, n - i, &code)) > 0;)
+        i += length;
+    return i;
+}
+
 enum zs_status zs_buffer_reserve(struct zs_buffer *buffer, size_t capacity, struct zs_error *err)
 {
     if (capacity <= buffer->capacity && buffer->data != NULL)
         return ZS_OK;
-    size_t wanted =
-        capacity > buffer->capacity + buffer->capacity / 2 ? capacity : buffer->capacity + buffer->capacity / 2;
+    const size_t grown = buffer->capacity + buffer->capacity / 2, wanted = capacity > grown ? capacity : grown;
     void *data = realloc(buffer->data, wanted != 0 ? wanted : 1);
     if (data == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu bytes", wanted);
@@ -144,11 +158,8 @@ enum zs_status zs_buffer_reserve(struct zs_buffer *buffer, size_t capacity, stru
 enum zs_status zs_buffer_reset(struct zs_buffer *buffer, size_t capacity, struct zs_error *err)
 {
     buffer->size = 0;
-    if (capacity <= buffer->capacity && buffer->data != NULL)
-        return ZS_OK;
-    free(buffer->data);
-    buffer->data = NULL;
-    buffer->capacity = 0;
+    if (capacity > buffer->capacity)
+        zs_buffer_free(buffer);
     return zs_buffer_reserve(buffer, capacity, err);
 }
 

@@ -1,4 +1,4 @@
-/* base/memory.h: allocation, owned strings and lists of them, and a growable byte buffer. */
+/* base/memory.h: allocation, owned strings and lists of them, text as UTF-8, and a growable byte buffer. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,12 +20,13 @@ char *zs_format(const char *format, ...) ZS_PRINTF(1, 2);
 
 /* Makes room for one more item of `size` bytes behind `count` of them, or for `more`. *capacity doubles, at least, when
  * it is full. Returns the array, or NULL without memory; then `array` is as it was. */
-void *zs_grow(void *array, size_t count, size_t *capacity, size_t size);
+#define zs_grow(array, count, capacity, size) zs_grow_by((array), (count), 1, (capacity), (size))
 void *zs_grow_by(void *array, size_t count, uint64_t more, size_t *capacity, size_t size);
-/* Grows `array`, a variable or member, for one more item, or returns ZS_NO_MEMORY from the enclosing function. */
-#define ZS_TRY_GROW(array, count, capacity, err)                                                                       \
+/* Grow `array`, a variable or member, for so many more items, or return ZS_NO_MEMORY from the enclosing function. */
+#define ZS_TRY_GROW(array, count, capacity, err) ZS_TRY_GROW_BY(array, count, 1, capacity, err)
+#define ZS_TRY_GROW_BY(array, count, more, capacity, err)                                                              \
     do {                                                                                                               \
-        void *const zs_grown_ = zs_grow((array), (count), (capacity), sizeof *(array));                                \
+        void *const zs_grown_ = zs_grow_by((array), (count), (more), (capacity), sizeof *(array));                     \
         ZS_TRY_MEMORY(zs_grown_, err);                                                                                 \
         (array) = zs_grown_;                                                                                           \
     } while (0)
@@ -37,14 +38,19 @@ struct zs_names {
 };
 /* Takes `name` over, also on failure. NULL is allowed and fails: what was to be the name had no memory. */
 enum zs_status zs_names_add(struct zs_names *names, char *name, struct zs_error *err);
-/* Hands the list over when `status` is ZS_OK, an empty one too, and else frees it. Returns that status. */
-enum zs_status zs_names_finish(struct zs_names *names, enum zs_status status, char ***list, struct zs_error *err);
 void zs_names_free(char **list); /* NULL is allowed */
 /* Copies a list. *copy is NULL for an empty one, and without memory, when the return is false. */
 bool zs_names_copy(const char *const *list, char ***copy);
 void zs_names_sort(char **list); /* by their bytes */
 /* Whether a text is in a NULL-terminated list; NULL is an empty one. */
 bool zs_is_one_of(const char *text, const char *const *list);
+
+/* Text as UTF-8 (RFC 3629): no overlong forms, no surrogates, nothing above U+10FFFF. These read and write a code
+ * point, and return how many bytes it takes, 1 to 4; 0 when there is none. */
+size_t zs_utf8_get(const char *text, size_t n, uint32_t *code); /* at the beginning of n > 0 bytes */
+size_t zs_utf8_put(uint32_t code, char out[4]);
+/* Returns how many of n bytes are UTF-8, before one that is not. */
+size_t zs_utf8_length(const char *text, size_t n);
 
 /* Bytes that grow. Zero-initialise; release with zs_buffer_free(). The memory is kept when the size is set to 0, so a
  * worker that keeps its buffer touches fresh memory once (first touch costs more than decoding into it). */

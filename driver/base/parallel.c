@@ -31,12 +31,7 @@ static struct {
     int idle;
 } pool = {.work = PTHREAD_COND_INITIALIZER};
 
-static struct zs_thread_context hooks;
-
-void zs_parallel_set_thread_context(const struct zs_thread_context *given)
-{
-    hooks = *given;
-}
+struct zs_thread_context zs_thread_hooks;
 
 int zs_cpu_count(void)
 {
@@ -71,34 +66,25 @@ static void job_run(struct job *job)
 static void job_help(struct job *job)
 {
     if (job->context != NULL)
-        hooks.enter(job->context);
+        zs_thread_hooks.enter(job->context);
     job_run(job);
     if (job->context != NULL)
-        hooks.enter(NULL);
+        zs_thread_hooks.enter(NULL);
 }
 
-static void job_init(struct job *job, size_t n, zs_parallel_fn fn, void *ctx, struct zs_error *err)
+/* What other threads take over from this one. */
+static void *capture(void)
 {
-    *job = (struct job){.fn = fn, .ctx = ctx, .n = n, .status = ZS_OK, .err = err};
-    job->context = hooks.capture != NULL ? hooks.capture() : NULL;
-}
-
-/* Ends a job that no thread works on any more. */
-static enum zs_status job_end(const struct job *job)
-{
-    if (job->context != NULL)
-        hooks.release(job->context);
-    return job->status;
+    return zs_thread_hooks.capture != NULL ? zs_thread_hooks.capture() : NULL;
 }
 
 static void job_unlink(struct job *job)
 {
-    for (struct job **p = &pool.jobs; *p != NULL; p = &(*p)->next) {
-        if (*p == job) {
-            *p = job->next;
-            return;
-        }
-    }
+    struct job **p = &pool.jobs;
+    while (*p != NULL && *p != job)
+        p = &(*p)->next;
+    if (*p != NULL)
+        *p = job->next;
 }
 
 static void *pool_thread(void *unused)
@@ -135,14 +121,9 @@ static void pool_grow(int wanted)
     for (int missing = wanted - pool.idle; missing > 0 && pool.threads < most && pool.threads < ZS_MOST_POOL_THREADS;
          missing--) {
         pthread_t thread;
-        pthread_attr_t attr;
-        if (pthread_attr_init(&attr) != 0)
-            return;
-        (void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-        int failed = pthread_create(&thread, &attr, pool_thread, NULL);
-        (void)pthread_attr_destroy(&attr);
-        if (failed)
+        if (pthread_create(&thread, NULL, pool_thread, NULL) != 0)
             return; /* the caller still does the work itself */
+        (void)pthread_detach(thread);
         pool.threads++;
     }
 }
@@ -190,8 +171,7 @@ enum zs_status zs_parallel_for(int threads, size_t n, zs_parallel_fn fn, void *c
             ZS_TRY(fn(ctx, i, err));
         return ZS_OK;
     }
-    struct job job;
-    job_init(&job, n, fn, ctx, err);
+    struct job job = {.fn = fn, .ctx = ctx, .n = n, .err = err, .context = capture()};
     job.max_helpers = (size_t)threads < n ? threads - 1 : (int)(n - 1);
     pthread_cond_init(&job.left, NULL);
 
@@ -211,7 +191,9 @@ enum zs_status zs_parallel_for(int threads, size_t n, zs_parallel_fn fn, void *c
         pthread_cond_wait(&job.left, &zs_locks[ZS_LOCK_POOL]);
     pthread_mutex_unlock(&zs_locks[ZS_LOCK_POOL]);
     pthread_cond_destroy(&job.left);
-    return job_end(&job);
+    if (job.context != NULL)
+        zs_thread_hooks.release(job.context);
+    return job.status;
 }
 
 struct zs_async {
@@ -232,7 +214,7 @@ struct zs_async *zs_async_start(zs_parallel_fn fn, void *ctx)
     struct zs_async *a = calloc(1, sizeof *a);
     if (a == NULL)
         return NULL;
-    job_init(&a->job, 1, fn, ctx, &a->err);
+    a->job = (struct job){.fn = fn, .ctx = ctx, .n = 1, .err = &a->err, .context = capture()};
     a->has_thread = pthread_create(&a->thread, NULL, async_run, a) == 0;
     if (!a->has_thread)
         job_run(&a->job);
@@ -245,7 +227,9 @@ enum zs_status zs_async_wait(struct zs_async *a, struct zs_error *err)
         return ZS_OK;
     if (a->has_thread)
         (void)pthread_join(a->thread, NULL);
-    const enum zs_status status = job_end(&a->job);
+    const enum zs_status status = a->job.status;
+    if (a->job.context != NULL)
+        zs_thread_hooks.release(a->job.context);
     if (status != ZS_OK && err != NULL)
         *err = a->err;
     free(a);

@@ -27,14 +27,13 @@ enum zs_status zs_async_wait(struct zs_async *async, struct zs_error *err);
 int zs_cpu_count(void);
 
 /* Per-thread settings that other threads must take over from the thread that asked (GDAL's thread-local configuration
- * options: rasterio keeps credentials there). The room that has such settings installs the hooks before any call above;
+ * options: rasterio keeps credentials there). The room that has such settings sets the functions before any call above;
  * all are called without locks held. */
-struct zs_thread_context {
+extern struct zs_thread_context {
     void *(*capture)(void); /* in the asking thread; NULL when there is nothing to hand over: then no other is called */
     void (*enter)(void *context); /* in the other thread before its first item, and with NULL after its last one */
     void (*release)(void *context);
-};
-void zs_parallel_set_thread_context(const struct zs_thread_context *hooks);
+} zs_thread_hooks;
 
 /* The locks that a process has once. A fork takes all of them first, so that the child, in which only the forking
  * thread goes on, finds them free and what they protect whole. A thread that holds one may take those behind it, none

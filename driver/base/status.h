@@ -7,11 +7,7 @@
 
 #include "shardedzarr.h" /* enum zs_status, struct zs_error: part of the public API */
 
-#if defined(__GNUC__)
 #define ZS_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
-#else
-#define ZS_PRINTF(fmt, args)
-#endif
 
 /* Sets the message (cut at the capacity, never overflowing). `err` may be NULL. */
 void zs_error_set(struct zs_error *err, const char *format, ...) ZS_PRINTF(2, 3);

@@ -1,6 +1,6 @@
 #include "base/strided.h"
 
-#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Elements that are not dense in the source are gathered through a buffer of this size before conversion. */
@@ -10,11 +10,6 @@ struct axis {
     uint64_t count;
     ptrdiff_t src, dst;
 };
-
-static uint64_t magnitude(ptrdiff_t value)
-{
-    return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-}
 
 /* Drops axes of length 1, orders the others by destination stride (writes go forward) and joins those that are one run
  * in both layouts, so that the common cases end up as few long rows. */
@@ -27,7 +22,7 @@ static int simplify(int ndim, const uint64_t *count, const ptrdiff_t *src_stride
             continue;
         const struct axis a = {count[d], src_stride[d], dst_stride[d]};
         int at = n++;
-        while (at > 0 && magnitude(axes[at - 1].dst) < magnitude(a.dst)) {
+        while (at > 0 && labs(axes[at - 1].dst) < labs(a.dst)) {
             axes[at] = axes[at - 1];
             at--;
         }
@@ -45,12 +40,9 @@ static int simplify(int ndim, const uint64_t *count, const ptrdiff_t *src_stride
     return n;
 }
 
-#define COPY_ROW(type)                                                                                                 \
-    for (uint64_t i = 0; i < n; i++, src += src_step, dst += dst_step) {                                               \
-        type v;                                                                                                        \
-        memcpy(&v, src, sizeof v);                                                                                     \
-        memcpy(dst, &v, sizeof v);                                                                                     \
-    }
+#define COPY_ROW(size)                                                                                                 \
+    for (uint64_t i = 0; i < n; i++, src += src_step, dst += dst_step)                                                 \
+        memcpy(dst, src, size)
 
 static void copy_row(uint64_t n, const char *src, ptrdiff_t src_step, char *dst, ptrdiff_t dst_step, size_t item_size)
 {
@@ -60,20 +52,19 @@ static void copy_row(uint64_t n, const char *src, ptrdiff_t src_step, char *dst,
     }
     switch (item_size) {
     case 1:
-        COPY_ROW(uint8_t)
+        COPY_ROW(1);
         break;
     case 2:
-        COPY_ROW(uint16_t)
+        COPY_ROW(2);
         break;
     case 4:
-        COPY_ROW(uint32_t)
+        COPY_ROW(4);
         break;
     case 8:
-        COPY_ROW(uint64_t)
+        COPY_ROW(8);
         break;
     default:
-        for (uint64_t i = 0; i < n; i++, src += src_step, dst += dst_step)
-            memcpy(dst, src, item_size);
+        COPY_ROW(item_size);
     }
 }
 

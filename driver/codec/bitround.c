@@ -30,10 +30,10 @@ static enum zs_status configure(const zs_json *configuration, struct zs_stage *s
     struct bitround *b = stage->state;
     const int digits = fraction_digits(stage->in.type);
     if (stage->in.type == ZS_BOOL || stage->in.type == ZS_RAW)
-        return zs_fail(err, ZS_INVALID, "codec \"bitround\": expected an array of numbers, found %s", stage->in.name);
+        return zs_fail(err, ZS_INVALID, "expected an array of numbers, found %s", stage->in.name);
     if (digits != 0 && b->keepbits > digits)
-        return zs_fail(err, ZS_INVALID, "codec \"bitround\": keepbits: expected an integer from 0 to %d, found %d",
-                       digits, (int)b->keepbits);
+        return zs_fail(err, ZS_INVALID, "keepbits: expected an integer from 0 to %d, found %d", digits,
+                       (int)b->keepbits);
     /* Integers keep all their digits: correct, only larger. */
     b->cut = digits != 0 ? digits - b->keepbits : 0;
     stage->is_void = b->cut == 0;

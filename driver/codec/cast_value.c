@@ -76,7 +76,7 @@ static enum zs_status parse_map(const zs_json *map, struct zs_stage *stage, stru
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "decode");
 }
 
-static enum zs_status read(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
+static enum zs_status configure(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
     const bool wraps = ((const struct cast_value *)stage->state)->out_of_range + 1 == ZS_RANGE_WRAP;
     ZS_TRY(zs_dtype_parse(zs_json_get(configuration, "data_type"), &stage->out, err));
@@ -87,12 +87,6 @@ static enum zs_status read(const zs_json *configuration, struct zs_stage *stage,
         return zs_fail(err, ZS_INVALID, "out_of_range: \"wrap\" is for integers, found %s", stage->out.name);
     const enum zs_status status = parse_map(zs_json_get(configuration, "scalar_map"), stage, err);
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "scalar_map");
-}
-
-static enum zs_status configure(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
-{
-    const enum zs_status status = read(configuration, stage, err);
-    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "codec \"cast_value\"");
 }
 
 static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst,

@@ -121,8 +121,10 @@ static enum zs_status compile_codec(const struct zs_codec *codec, const zs_json 
         return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" behind \"%s\" is not supported", codec->name,
                        level->stages[level->stage_count - 1].codec->name);
     if (codec->arrange != NULL) {
-        ZS_TRY(codec->arrange(configuration, level, err));
-        return zs_codec_check_members(codec, configuration, err);
+        enum zs_status status = codec->arrange(configuration, level, err);
+        if (status == ZS_OK)
+            status = zs_codec_check_members(codec, configuration, err);
+        return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "codec \"%s\"", codec->name);
     }
     if (codec->kind == ZS_BYTES_TO_BYTES)
         return add_stage(&level->bytes_codecs, &level->bytes_codec_count, codec, configuration, form, err);

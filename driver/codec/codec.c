@@ -14,7 +14,7 @@ extern const struct zs_codec zs_codec_numcodecs_fixedscaleoffset, zs_codec_numco
     zs_codec_numcodecs_astype, zs_codec_numcodecs_delta, zs_codec_numcodecs_packbits, zs_codec_numcodecs_zlib,
     zs_codec_numcodecs_bz2, zs_codec_numcodecs_lzma, zs_codec_numcodecs_lz4, zs_codec_numcodecs_blosc,
     zs_codec_numcodecs_shuffle, zs_codec_numcodecs_crc32, zs_codec_numcodecs_crc32c, zs_codec_numcodecs_adler32,
-    zs_codec_numcodecs_fletcher32, zs_codec_numcodecs_jenkins;
+    zs_codec_numcodecs_fletcher32;
 extern const struct zs_codec zs_codec_zfp, zs_codec_numcodecs_zfpy, zs_codec_vlen_utf8;
 
 static const struct {
@@ -56,7 +56,6 @@ static const struct {
     {"numcodecs.crc32c", &zs_codec_numcodecs_crc32c},
     {"numcodecs.adler32", &zs_codec_numcodecs_adler32},
     {"numcodecs.fletcher32", &zs_codec_numcodecs_fletcher32},
-    {"numcodecs.jenkins_lookup3", &zs_codec_numcodecs_jenkins},
 };
 
 enum zs_status zs_codec_find(const char *name, const struct zs_codec **codec, struct zs_error *err)
@@ -80,8 +79,7 @@ enum zs_status zs_codec_check_members(const struct zs_codec *codec, const zs_jso
     const char *names[MAX_MEMBERS + 1] = {NULL};
     for (int i = 0; codec->members != NULL && codec->members[i].name != NULL; i++)
         names[i] = codec->members[i].name;
-    const enum zs_status status = zs_members_check(configuration, names, err);
-    return status == ZS_OK ? ZS_OK : zs_fail_in(err, ZS_INVALID, "codec \"%s\"", codec->name);
+    return zs_members_check(configuration, names, err) == ZS_OK ? ZS_OK : ZS_INVALID;
 }
 
 /* "a", "b" or "c" */
@@ -119,8 +117,7 @@ static enum zs_status read_member(const struct zs_stage *stage, const struct zs_
         (void)snprintf(expected, sizeof expected, "true or false");
     }
     if (!is_read)
-        return zs_fail_found(err, ZS_INVALID, given, "codec \"%s\": %s: expected %s", stage->codec->name, m->name,
-                             expected);
+        return zs_fail_found(err, ZS_INVALID, given, "%s: expected %s", m->name, expected);
     const bool is_number = m->kind == ZS_MEMBER_NUMBER;
     memcpy((char *)stage->state + m->offset, is_number ? (const void *)&number : &value, sizeof value);
     return ZS_OK;
@@ -142,7 +139,7 @@ static enum zs_status configure(const zs_json *configuration, struct zs_stage *s
     ZS_TRY(zs_codec_check_members(codec, configuration, err));
     /* Their arithmetic would round to fewer digits, and clamp to other limits, than that of the type in memory. */
     if (codec->kind == ZS_ARRAY_TO_ARRAY && (stage->in.is_bfloat16 || stage->out.is_bfloat16))
-        return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" with data type bfloat16 is not supported", codec->name);
+        return zs_fail(err, ZS_UNSUPPORTED, "data type bfloat16 is not supported");
     return ZS_OK;
 }
 
@@ -152,7 +149,9 @@ enum zs_status zs_stage_parse(const struct zs_codec *codec, const zs_json *confi
     struct zs_stage parsed = {.codec = codec, .in = form->dtype, .out = form->dtype};
     memcpy(parsed.fill, form->fill, sizeof parsed.fill);
     enum zs_status status = configure(configuration, &parsed, err);
-    if (status == ZS_OK && codec->is_elementwise && !parsed.is_void) {
+    if (status != ZS_OK) {
+        status = zs_fail_in(err, status, "codec \"%s\"", codec->name);
+    } else if (codec->is_elementwise && !parsed.is_void) {
         _Alignas(16) unsigned char in[ZS_MAX_ITEM_SIZE], out[ZS_MAX_ITEM_SIZE] = {0};
         memcpy(in, form->fill, sizeof in);
         status = codec->encode_array(&parsed, 1, in, out, codec->encodes_fill ? err : NULL);
@@ -308,36 +307,23 @@ size_t zs_blocks_memory(const struct zs_blocks *blocks)
 
 static int by_value(const void *x, const void *y)
 {
-    const uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+    const uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
     return (a > b) - (a < b);
-}
-
-/* The first of n sorted offsets that is greater than `offset`, or `end`. */
-static uint64_t next_offset(const uint32_t *sorted, size_t n, uint32_t offset, uint64_t end)
-{
-    size_t low = 0, high = n;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (sorted[middle] > offset)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low < n ? sorted[low] : end;
 }
 
 bool zs_blocks_measure(struct zs_blocks *blocks, uint64_t n, uint64_t most)
 {
     /* Several threads write blocks in the order in which they finish them. */
-    uint32_t *sorted = zs_calloc(blocks->count, sizeof *sorted);
+    uint64_t *sorted = zs_calloc(blocks->count, sizeof *sorted);
     if (sorted == NULL)
         return false;
     for (size_t i = 0; i < blocks->count; i++)
         sorted[i] = blocks->at[i].offset;
     qsort(sorted, blocks->count, sizeof *sorted, by_value);
     for (size_t i = 0; i < blocks->count; i++) {
-        const uint32_t offset = blocks->at[i].offset;
-        const uint64_t size = next_offset(sorted, blocks->count, offset, n) - offset;
+        const uint64_t offset = blocks->at[i].offset;
+        const size_t next = zs_find_u64(sorted, blocks->count, offset + 1);
+        const uint64_t size = (next < blocks->count ? sorted[next] : n) - offset;
         blocks->at[i].size = (uint32_t)(size < most ? size : most);
     }
     free(sorted);

@@ -153,7 +153,7 @@ struct zs_codec {
     size_t state_size;               /* 0: a stage has no state */
 
     /* Reads what the table of members does not say, and checks the rest, which is in the state. `stage` has its codec
-     * and `in`; `out` is `in`. May be NULL. */
+     * and `in`; `out` is `in`. Messages get the codec's name, as those of arrange() do. May be NULL. */
     enum zs_status (*configure)(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err);
     /* Instead of all else, for codecs that set the layout of a chunk (transpose, sharding_indexed): sets it in `level`,
      * and for a shard the shape of its inner chunks in level + 1. */

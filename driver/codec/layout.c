@@ -16,14 +16,13 @@ static enum zs_status arrange_transpose(const zs_json *configuration, struct zs_
     int composed[ZS_MAX_NDIM];
     bool used[ZS_MAX_NDIM] = {false};
     if (!is_c && !is_f && (!zs_json_is_array(order) || zs_json_size(order) != (size_t)n))
-        return zs_fail_found(err, ZS_INVALID, order, "codec \"transpose\": order: expected a list of %d integers", n);
+        return zs_fail_found(err, ZS_INVALID, order, "order: expected a list of %d integers", n);
     for (int j = 0; j < n; j++) {
         int64_t k = is_f ? n - 1 - j : j;
         if (!is_c && !is_f && !zs_json_int64(zs_json_at(order, (size_t)j), &k))
             k = -1;
         if (k < 0 || k >= n || used[k])
-            return zs_fail_found(err, ZS_INVALID, order,
-                                 "codec \"transpose\": order: expected a permutation of 0 to %d", n - 1);
+            return zs_fail_found(err, ZS_INVALID, order, "order: expected a permutation of 0 to %d", n - 1);
         used[k] = true;
         composed[j] = level->axis[k]; /* stored dimension j is input dimension order[j] */
     }
@@ -46,8 +45,7 @@ static enum zs_status parse_index_codec(const zs_json *given, bool is_first, str
     const char *name = zs_extension_name(given, &configuration);
     if (name == NULL || zs_codec_find(name, &codec, NULL) != ZS_OK ||
         codec != (is_first ? &zs_codec_bytes : &zs_codec_crc32c))
-        return zs_fail(err, ZS_UNSUPPORTED,
-                       "codec \"sharding_indexed\": index_codecs: expected bytes and crc32c, found %s",
+        return zs_fail(err, ZS_UNSUPPORTED, "index_codecs: expected bytes and crc32c, found %s",
                        name != NULL ? name : "something that is not a codec");
     ZS_TRY(zs_stage_parse(codec, configuration, &form, &stage, err));
     if (is_first)
@@ -65,11 +63,10 @@ static enum zs_status parse_index_codecs(const zs_json *codecs, struct zs_level 
     for (const zs_json *c = zs_json_first(codecs); c != NULL; c = zs_json_next(c))
         ZS_TRY(parse_index_codec(c, c == zs_json_first(codecs), level, err));
     if (codecs != NULL && zs_json_first(codecs) == NULL)
-        return zs_fail(err, ZS_INVALID,
-                       "codec \"sharding_indexed\": index_codecs: expected a bytes codec, found none");
+        return zs_fail(err, ZS_INVALID, "index_codecs: expected a bytes codec, found none");
     if (!zs_mul_u64(level->inner_count, 16, &level->index_size) ||
         !zs_add_u64(level->index_size, 4 * (uint64_t)level->index_checksums, &level->index_size))
-        return zs_fail(err, ZS_INVALID, "codec \"sharding_indexed\": an index of %llu entries is too large",
+        return zs_fail(err, ZS_INVALID, "an index of %llu entries is too large",
                        (unsigned long long)level->inner_count);
     return ZS_OK;
 }
@@ -80,8 +77,7 @@ static enum zs_status arrange(const zs_json *configuration, struct zs_level *lev
     const int n = level->ndim;
     const zs_json *shape = zs_json_get(configuration, "chunk_shape");
     if (!zs_json_is_array(shape) || zs_json_size(shape) != (size_t)n)
-        return zs_fail_found(err, ZS_INVALID, shape,
-                             "codec \"sharding_indexed\": chunk_shape: expected a list of %d integers", n);
+        return zs_fail_found(err, ZS_INVALID, shape, "chunk_shape: expected a list of %d integers", n);
     level->is_shard = true;
     inner->ndim = n;
     for (int j = 0; j < n; j++) {
@@ -89,18 +85,16 @@ static enum zs_status arrange(const zs_json *configuration, struct zs_level *lev
         uint64_t size;
         if (!zs_json_uint64(zs_json_at(shape, (size_t)j), &size) || size == 0)
             return zs_fail_found(err, ZS_INVALID, zs_json_at(shape, (size_t)j),
-                                 "codec \"sharding_indexed\": chunk_shape[%d]: expected a positive integer", j);
+                                 "chunk_shape[%d]: expected a positive integer", j);
         if (level->shape[d] % size != 0)
-            return zs_fail(err, ZS_INVALID,
-                           "codec \"sharding_indexed\": chunk_shape[%d]: expected a divisor of the shard's %llu, "
-                           "found %llu", j,
+            return zs_fail(err, ZS_INVALID, "chunk_shape[%d]: expected a divisor of the shard's %llu, found %llu", j,
                            (unsigned long long)level->shape[d], (unsigned long long)size);
         inner->shape[d] = size;
         inner->axis[j] = d;
         level->grid[d] = level->shape[d] / size;
     }
     if (!zs_product_u64(level->grid, n, &level->inner_count))
-        return zs_fail(err, ZS_INVALID, "codec \"sharding_indexed\": the number of inner chunks does not fit 64 bits");
+        return zs_fail(err, ZS_INVALID, "the number of inner chunks does not fit 64 bits");
     const char *found;
     const zs_json *location = zs_json_get(configuration, "index_location");
     if (location == NULL || zs_json_equals(location, "end"))
@@ -108,8 +102,7 @@ static enum zs_status arrange(const zs_json *configuration, struct zs_level *lev
     else if (zs_json_equals(location, "start"))
         level->index_at_start = true;
     else
-        return zs_fail(err, ZS_INVALID,
-                       "codec \"sharding_indexed\": index_location: expected \"start\" or \"end\", found %s",
+        return zs_fail(err, ZS_INVALID, "index_location: expected \"start\" or \"end\", found %s",
                        zs_json_string(location, &found) ? found : "something that is not a string");
     return parse_index_codecs(zs_json_get(configuration, "index_codecs"), level, err);
 }

@@ -10,8 +10,8 @@
 
 /* Reads a data type as numpy or Zarr names it: "<i4", "|u1", "f8", "int32". Numbers only, not big-endian, which
  * numcodecs itself gets wrong. Where it is missing: `standard`, or ZS_UNSUPPORTED when that is NULL. */
-static enum zs_status read_dtype(const struct zs_codec *codec, const zs_json *configuration, const char *member,
-                                 const struct zs_dtype *standard, struct zs_dtype *dtype, struct zs_error *err)
+static enum zs_status read_dtype(const zs_json *configuration, const char *member, const struct zs_dtype *standard,
+                                 struct zs_dtype *dtype, struct zs_error *err)
 {
     static const enum zs_data_type numbers[] = {ZS_INT8,  ZS_UINT8,  ZS_INT16,   ZS_UINT16,  ZS_INT32,  ZS_UINT32,
                                                 ZS_INT64, ZS_UINT64, ZS_FLOAT16, ZS_FLOAT32, ZS_FLOAT64};
@@ -32,7 +32,7 @@ static enum zs_status read_dtype(const struct zs_codec *codec, const zs_json *co
             return ZS_OK;
         }
     }
-    return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": %s: \"%.40s\" is not supported", codec->name, member, name);
+    return zs_fail(err, ZS_UNSUPPORTED, "%s: \"%.40s\" is not supported", member, name);
 }
 
 /* Checks that the member `in` names the data type of the elements that the codec receives, and reads the data type of
@@ -41,11 +41,11 @@ static enum zs_status read_dtypes(struct zs_stage *stage, const zs_json *configu
                                   const char *out, bool is_required, struct zs_error *err)
 {
     struct zs_dtype given;
-    ZS_TRY(read_dtype(stage->codec, configuration, in, is_required ? NULL : &stage->in, &given, err));
+    ZS_TRY(read_dtype(configuration, in, is_required ? NULL : &stage->in, &given, err));
     if (given.type != stage->in.type || !zs_is_number(given.type))
-        return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": %s: expected what it receives, %s, found %s",
-                       stage->codec->name, in, stage->in.name, given.name);
-    return read_dtype(stage->codec, configuration, out, &stage->in, &stage->out, err);
+        return zs_fail(err, ZS_UNSUPPORTED, "%s: expected what it receives, %s, found %s", in, stage->in.name,
+                       given.name);
+    return read_dtype(configuration, out, &stage->in, &stage->out, err);
 }
 
 /* What results of steps are rounded to. Integers are divided as float64 by numpy. */
@@ -96,8 +96,7 @@ static enum zs_status configure_fixed(const zs_json *configuration, struct zs_st
     const struct scaling *s = stage->state;
     ZS_TRY(read_dtypes(stage, configuration, "dtype", "astype", false, err));
     if (s->scale == 0)
-        return zs_fail(err, ZS_INVALID, "codec \"%s\": scale: expected a finite number other than 0",
-                       stage->codec->name);
+        return zs_fail(err, ZS_INVALID, "scale: expected a finite number other than 0");
     return ZS_OK;
 }
 
@@ -106,7 +105,7 @@ static enum zs_status configure_quantize(const zs_json *configuration, struct zs
     struct scaling *s = stage->state;
     ZS_TRY(read_dtypes(stage, configuration, "dtype", "astype", false, err));
     if (zs_is_integer(stage->in.type) || zs_is_integer(stage->out.type))
-        return zs_fail(err, ZS_INVALID, "codec \"%s\": expected floats, found %s", stage->codec->name, stage->in.name);
+        return zs_fail(err, ZS_INVALID, "expected floats, found %s", stage->in.name);
     /* The power of two whose inverse is the next below a unit of the last digit that is kept. */
     s->scale = exp2(ceil(log2(pow(10, (double)s->digits))));
     return ZS_OK;
@@ -175,8 +174,7 @@ static enum zs_status configure_delta(const zs_json *configuration, struct zs_st
     ZS_TRY(read_dtypes(stage, configuration, "dtype", "astype", true, err));
     const bool are_integers = zs_is_integer(stage->in.type) && zs_is_integer(stage->out.type);
     if (!are_integers && stage->in.type != stage->out.type)
-        return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" from %s to %s is not supported", stage->codec->name,
-                       stage->in.name, stage->out.name);
+        return zs_fail(err, ZS_UNSUPPORTED, "from %s to %s is not supported", stage->in.name, stage->out.name);
     return ZS_OK;
 }
 

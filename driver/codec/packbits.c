@@ -23,7 +23,7 @@ static enum zs_status configure(const zs_json *configuration, struct zs_stage *s
     const struct zs_dtype *in = &stage->in;
     struct packbits *p = stage->state;
     if (in->type == ZS_RAW)
-        return zs_fail(err, ZS_INVALID, "codec \"packbits\": expected an array of numbers, found %s", in->name);
+        return zs_fail(err, ZS_INVALID, "expected an array of numbers, found %s", in->name);
     stage->out = zs_dtype_of(ZS_UINT8);
     p->components = (int)(in->size / in->swap_unit);
     p->width = in->type == ZS_BOOL ? 1 : in->is_bfloat16 ? 16 : (int)(8 * in->swap_unit);
@@ -32,8 +32,7 @@ static enum zs_status configure(const zs_json *configuration, struct zs_stage *s
     if (p->last < 0)
         p->last = p->width - 1;
     if (p->first > p->last || p->last >= p->width)
-        return zs_fail(err, ZS_INVALID,
-                       "codec \"packbits\": first_bit, last_bit: expected 0 to %d in order, found %d and %d",
+        return zs_fail(err, ZS_INVALID, "first_bit, last_bit: expected 0 to %d in order, found %d and %d",
                        p->width - 1, (int)p->first, (int)p->last);
     p->count = (int)(p->last - p->first) + 1;
     return ZS_OK;
@@ -42,8 +41,7 @@ static enum zs_status configure(const zs_json *configuration, struct zs_stage *s
 static enum zs_status configure_numcodecs(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
     if (stage->in.type != ZS_BOOL)
-        return zs_fail(err, ZS_INVALID, "codec \"%s\": expected an array of bool, found %s", stage->codec->name,
-                       stage->in.name);
+        return zs_fail(err, ZS_INVALID, "expected an array of bool, found %s", stage->in.name);
     struct packbits *p = stage->state;
     p->padding = PADDING_FIRST;
     p->last = -1;

@@ -20,11 +20,9 @@ static enum zs_status configure(const zs_json *configuration, struct zs_stage *s
     state->encoder = CPLGetCompressor(id);
     state->decoder = CPLGetDecompressor(id);
     if (state->encoder == NULL || state->decoder == NULL)
-        return zs_fail(err, ZS_UNSUPPORTED,
-                       "codec \"%s\" needs a GDAL with the compressor %s, which this one does not have",
-                       stage->codec->name, id);
+        return zs_fail(err, ZS_UNSUPPORTED, "it needs a GDAL with the compressor %s, which this one does not have", id);
     if (zs_json_typeof(zs_json_get(configuration, "filters")) != ZS_JSON_NULL)
-        return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": filters are not supported", stage->codec->name);
+        return zs_fail(err, ZS_UNSUPPORTED, "filters are not supported");
     return ZS_OK;
 }
 

@@ -26,7 +26,7 @@ static enum zs_status parse_member(const zs_json *value, const char *name, const
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s", name);
 }
 
-static enum zs_status read(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
+static enum zs_status configure(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
     struct scale_offset *s = stage->state;
     if (!zs_is_number(stage->in.type))
@@ -36,12 +36,6 @@ static enum zs_status read(const zs_json *configuration, struct zs_stage *stage,
     if (zs_dtype_to_double(&stage->in, s->scale) == 0)
         return zs_fail(err, ZS_INVALID, "scale: expected another number than 0");
     return ZS_OK;
-}
-
-static enum zs_status configure(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
-{
-    const enum zs_status status = read(configuration, stage, err);
-    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "codec \"scale_offset\"");
 }
 
 /* Floats: what does not fit becomes infinite, as everywhere in that arithmetic. */

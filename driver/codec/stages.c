@@ -1,11 +1,8 @@
 /* Stages that take arrays, run over a chunk. Elementwise ones that follow each other make one pass over it, a block at
  * a time that stays in the processor's nearest cache. */
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "codec/codec.h"
-#include "codec/chain.h"
 
 /* Elements that are encoded, decoded or checked at a time: two blocks of the largest, side by side, are half of a small
  * L1 cache. */

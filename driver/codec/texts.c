@@ -23,7 +23,7 @@ static bool swaps(const struct zs_stage *stage)
 static enum zs_status configure(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
     if (stage->in.text == ZS_TEXT_NONE)
-        return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" of %s is not supported", stage->codec->name, stage->in.name);
+        return zs_fail(err, ZS_UNSUPPORTED, "%s is not supported", stage->in.name);
     stage->out = zs_dtype_of(ZS_UINT8);
     return ZS_OK;
 }

@@ -9,7 +9,6 @@
 
 #ifdef ZS_HAVE_ZFP
 #include <limits.h>
-#include <math.h>
 #include <stddef.h>
 #include <string.h>
 #include <zfp.h>
@@ -69,8 +68,7 @@ static enum zs_status set_type(struct zs_stage *stage, struct zs_error *err)
     struct zfp *z = stage->state;
     const bool is_float = (in->type == ZS_FLOAT32 && !in->is_bfloat16) || in->type == ZS_FLOAT64;
     if (!is_float && !zs_is_integer(in->type) && in->type != ZS_DATETIME64 && in->type != ZS_TIMEDELTA64)
-        return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" with data type %s is not supported", stage->codec->name,
-                       in->name);
+        return zs_fail(err, ZS_UNSUPPORTED, "data type %s is not supported", in->name);
     if (in->size == 8)
         z->type = is_float ? zfp_type_double : zfp_type_int64;
     else
@@ -87,10 +85,9 @@ static enum zs_status configure(const zs_json *configuration, struct zs_stage *s
     const struct zfp *z = stage->state;
     ZS_TRY(set_type(stage, err));
     if (z->mode == MODE_RATE && (!(z->rate > 0) || z->rate > MAX_RATE))
-        return zs_fail(err, ZS_INVALID, "codec \"%s\": rate: expected a number above 0, at most %g",
-                       stage->codec->name, MAX_RATE);
+        return zs_fail(err, ZS_INVALID, "rate: expected a number above 0, at most %g", MAX_RATE);
     if ((z->mode == MODE_PRECISION && z->precision < 0) || (z->mode == MODE_ACCURACY && z->tolerance < 0))
-        return zs_fail(err, ZS_INVALID, "codec \"%s\": %s: expected a number from 0", stage->codec->name,
+        return zs_fail(err, ZS_INVALID, "%s: expected a number from 0",
                        z->mode == MODE_PRECISION ? "precision" : "tolerance");
     return ZS_OK;
 }

@@ -12,7 +12,6 @@ extern "C"
 {
 #include "base/cache.h"
 #include "base/parallel.h"
-#include "base/utf8.h"
 }
 
 /* Paths of the stores of datasets, while one of these lives. */
@@ -146,7 +145,7 @@ ZSOneWarning::~ZSOneWarning()
 
 std::string zsUtf8(const std::string &text)
 {
-    if (zs_utf8_check(text.data(), text.size(), nullptr))
+    if (zs_utf8_length(text.data(), text.size()) == text.size())
         return text;
     const ZSOwned<char> recoded(CPLRecode(text.c_str(), CPL_ENC_ISO8859_1, CPL_ENC_UTF8),
                                 [](char *p) { CPLFree(p); });

@@ -1,7 +1,6 @@
-#define _GNU_SOURCE /* timegm() */
+#define _GNU_SOURCE /* strptime(), timegm() */
 /* Which commit of an Icechunk repository a name asks for. Branches, tags and commits are in one object (version 2), or
  * in one for each (version 1). */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -9,11 +8,12 @@
 
 #include "icechunk/icechunk_private.h"
 #include "store/vsi.h"
+#include "zarr/document.h"
 #include "zarr/name.h"
 
 /* A commit, of the list in a repository's object (version 2) or of its own file (version 1). */
 struct snapshot {
-    const unsigned char *id, *parent_id;
+    const unsigned char *id;
     uint64_t parent, flushed_at; /* parent: its number in the list */
 };
 
@@ -25,7 +25,6 @@ struct snapshot {
 #define NO_PARENT UINT32_MAX
 /* Most commits that are read in search of a time: of version 1 each is a request. */
 #define MOST_COMMITS 10000
-#define MAX_REF_BYTES ((size_t)65536)
 
 /* ---- Points in time ---- */
 
@@ -33,35 +32,22 @@ struct snapshot {
 static bool parse_time(const char *text, uint64_t *out)
 {
     struct tm t = {0};
-    char sign[2] = "";
-    int n = 0, hours = 0, minutes = 0;
     int64_t micro = 0, unit = 100000;
-    const char *p = text;
-    if (sscanf(p, "%4d-%2d-%2d%n", &t.tm_year, &t.tm_mon, &t.tm_mday, &n) != 3)
-        return false;
-    p += n;
-    if (*p == 'T' || *p == 't' || *p == ' ') {
-        if (sscanf(p + 1, "%2d:%2d%n:%2d%n", &t.tm_hour, &t.tm_min, &n, &t.tm_sec, &n) < 2)
-            return false;
-        p += 1 + n;
-        if (*p == '.')
+    const char *p = strptime(text, "%Y-%m-%d", &t);
+    if (p != NULL && (*p == 'T' || *p == 't' || *p == ' ')) {
+        p = strptime(p + 1, "%H:%M", &t);
+        if (p != NULL && *p == ':')
+            p = strptime(p, ":%S", &t);
+        if (p != NULL && *p == '.')
             for (p++; *p >= '0' && *p <= '9'; p++, unit /= 10)
                 micro += unit * (*p - '0');
-        if (sscanf(p, "%1[+-]%2d%n:%2d%n", sign, &hours, &n, &minutes, &n) >= 2)
-            p += n;
-        else if (*p == 'Z' || *p == 'z')
-            p++;
+        if (p != NULL && *p != '\0')
+            p = strptime(p, "%z", &t);
     }
-    t.tm_year -= 1900;
-    t.tm_mon--;
-    struct tm same = t; /* unless there is no such day or hour: then timegm() makes it another */
-    const int64_t seconds = (int64_t)timegm(&same) - (sign[0] == '-' ? -60 : 60) * (60 * hours + minutes);
-    const bool is_there = same.tm_mday == t.tm_mday && same.tm_mon == t.tm_mon && same.tm_hour == t.tm_hour &&
-                          same.tm_min == t.tm_min && same.tm_sec == t.tm_sec;
-    if (*p != '\0' || !is_there || seconds < 0)
-        return false;
+    const struct tm given = t; /* timegm() makes a day or a second that is not there another */
+    const int64_t seconds = (int64_t)timegm(&t) - given.tm_gmtoff;
     *out = (uint64_t)(seconds * 1000000 + micro);
-    return true;
+    return p != NULL && *p == '\0' && t.tm_mday == given.tm_mday && t.tm_sec == given.tm_sec && seconds >= 0;
 }
 
 /* ---- What is asked for ---- */
@@ -116,10 +102,8 @@ static enum zs_status parse_selector(const char *wanted, struct selector *select
         zs_unescape(word);
         value[which] = word + strlen(words[which]);
     }
-    if ((value[BRANCH] != NULL) + (value[TAG] != NULL) + (value[SNAPSHOT] != NULL) > 1)
-        return zs_fail(err, ZS_ARGUMENT, "expected one of branch, tag and snapshot, found several");
-    if (value[AS_OF] != NULL && (value[TAG] != NULL || value[SNAPSHOT] != NULL))
-        return zs_fail(err, ZS_ARGUMENT, "expected as_of alone or with a branch, found it with a tag or a snapshot");
+    if ((value[BRANCH] != NULL || value[AS_OF] != NULL) + (value[TAG] != NULL) + (value[SNAPSHOT] != NULL) > 1)
+        return zs_fail(err, ZS_ARGUMENT, "expected one of branch, tag and snapshot, and as_of with a branch alone");
     if (value[AS_OF] != NULL && !parse_time(value[AS_OF], &selector->time))
         return zs_fail(err, ZS_ARGUMENT, "as_of: expected a time like 2026-09-01T00:00:00Z, found %.100s",
                        value[AS_OF]);
@@ -133,8 +117,8 @@ static enum zs_status parse_selector(const char *wanted, struct selector *select
 struct history {
     const struct zs_icechunk_files *files;
     struct zs_icechunk_file *info; /* NULL: version 1 */
-    struct zs_flat_vector refs[SNAPSHOT], snapshots; /* refs: of a branch or a tag */
-    uint64_t at; /* number of the commit that was found last in the list */
+    struct zs_flat_vector lists[AS_OF]; /* of branches, tags and snapshots */
+    uint64_t at;                        /* number of the snapshot that was found last */
 };
 
 /* Reads the table Repo, and checks that the repository may be read. */
@@ -144,9 +128,9 @@ static enum zs_status read_info(struct history *h, struct zs_error *err)
     const struct zs_flat_vector flags[] = {zs_flat_vector(&root, 10, 2, false),  /* enabled */
                                            zs_flat_vector(&root, 11, 2, false)}; /* disabled */
     const uint64_t availability = zs_flat_number(&status, 0, 1);
-    h->refs[TAG] = zs_flat_vector(&root, 1, 4, true);
-    h->refs[BRANCH] = zs_flat_vector(&root, 2, 4, true);
-    h->snapshots = zs_flat_vector(&root, 4, 4, true);
+    h->lists[TAG] = zs_flat_vector(&root, 1, 4, true);
+    h->lists[BRANCH] = zs_flat_vector(&root, 2, 4, true);
+    h->lists[SNAPSHOT] = zs_flat_vector(&root, 4, 4, true);
     ZS_TRY(zs_flat_check(&root, err));
     ZS_TRY(zs_flat_check(&status, err));
     for (int i = 0; i < 2; i++)
@@ -161,10 +145,11 @@ static enum zs_status read_info(struct history *h, struct zs_error *err)
 static enum zs_status read_listed(const struct history *h, uint64_t number, struct snapshot *snapshot,
                                   struct zs_error *err)
 {
-    if (number >= h->snapshots.count)
-        return zs_fail(err, ZS_CORRUPT, "expected one of %zu snapshots, found number %llu", h->snapshots.count,
+    const struct zs_flat_vector *list = &h->lists[SNAPSHOT];
+    if (number >= list->count)
+        return zs_fail(err, ZS_CORRUPT, "expected one of %zu snapshots, found number %llu", list->count,
                        (unsigned long long)number);
-    struct zs_flat_table t = zs_flat_element(&h->snapshots, (size_t)number);
+    struct zs_flat_table t = zs_flat_element(list, (size_t)number);
     snapshot->id = zs_flat_struct(&t, 0, ZS_ICECHUNK_ID_BYTES, true);
     snapshot->parent = zs_flat_number(&t, 1, 4);
     snapshot->flushed_at = zs_flat_number(&t, 2, 8);
@@ -175,7 +160,7 @@ static enum zs_status read_listed(const struct history *h, uint64_t number, stru
 static enum zs_status read_ref(const struct history *h, enum word what, size_t i, struct zs_flat_vector *name,
                                uint64_t *number, struct zs_error *err)
 {
-    struct zs_flat_table t = zs_flat_element(&h->refs[what], i);
+    struct zs_flat_table t = zs_flat_element(&h->lists[what], i);
     *name = zs_flat_vector(&t, 0, 1, true);
     *number = zs_flat_number(&t, 1, 4);
     return zs_flat_check(&t, err);
@@ -185,18 +170,16 @@ static enum zs_status read_ref(const struct history *h, enum word what, size_t i
 static enum zs_status find_listed(struct history *h, enum word what, const char *name, char *id,
                                   struct zs_error *err)
 {
-    const size_t count = what == SNAPSHOT ? h->snapshots.count : h->refs[what].count;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < h->lists[what].count; i++) {
         struct snapshot snapshot;
         struct zs_flat_vector found = {0};
-        uint64_t number = i;
+        h->at = i;
         if (what != SNAPSHOT)
-            ZS_TRY(read_ref(h, what, i, &found, &number, err));
+            ZS_TRY(read_ref(h, what, i, &found, &h->at, err));
         if (what != SNAPSHOT && (found.count != strlen(name) || memcmp(found.data, name, found.count) != 0))
             continue;
-        ZS_TRY(read_listed(h, number, &snapshot, err));
+        ZS_TRY(read_listed(h, h->at, &snapshot, err));
         zs_icechunk_id_print(snapshot.id, id);
-        h->at = number;
         if (what != SNAPSHOT || strcmp(id, name) == 0)
             return ZS_OK;
     }
@@ -209,28 +192,22 @@ static enum zs_status find_in_folder(struct zs_store *store, const char *folder,
                                      struct zs_error *err)
 {
     char *key = zs_format("refs/%s/ref.json", folder), *tombstone = zs_format("refs/%s/ref.json.deleted", folder);
-    struct zs_buffer text = {0};
     struct zs_object *deleted = NULL;
     zs_json *document = NULL;
-    enum zs_status status = key != NULL && tombstone != NULL ? zs_store_get(store, key, MAX_REF_BYTES, &text, err)
+    enum zs_status status = key != NULL && tombstone != NULL ? zs_document_get(store, key, &document, NULL, err)
                                                              : zs_fail_memory(err);
-    if (status == ZS_OK) {
-        status = zs_json_parse((const char *)text.data, text.size, &document, err);
-        const char *found = zs_json_text(document, "snapshot", "");
-        if (status == ZS_OK && !zs_icechunk_is_id(found))
-            status = zs_fail(err, ZS_INVALID, "snapshot: expected the id of a snapshot, found \"%.100s\"", found);
-        if (status == ZS_OK)
-            memcpy(id, found, ZS_ICECHUNK_ID_TEXT);
-        else
-            status = zs_fail_in(err, status, "%s/%s", store->root, key);
-    }
+    const char *found = zs_json_text(document, "snapshot", "");
+    if (status == ZS_OK && !zs_icechunk_is_id(found))
+        status = zs_fail(err, ZS_INVALID, "%s/%s: snapshot: expected the id of a snapshot, found \"%.100s\"",
+                         store->root, key, found);
+    if (status == ZS_OK)
+        memcpy(id, found, ZS_ICECHUNK_ID_TEXT);
     if (status == ZS_OK && strncmp(folder, "tag.", strlen("tag.")) == 0) {
         const enum zs_status gone = zs_object_open(store, tombstone, &deleted, err);
         status = gone == ZS_OK ? ZS_NOT_FOUND : gone == ZS_NOT_FOUND ? ZS_OK : gone;
         zs_object_close(deleted);
     }
     zs_json_free(document);
-    zs_buffer_free(&text);
     free(key);
     free(tombstone);
     return status;
@@ -242,39 +219,16 @@ static enum zs_status find_named(struct history *h, enum word what, const char *
 {
     if (h->info != NULL)
         return find_listed(h, what, name, id, err);
-    if (what == SNAPSHOT) {
-        struct zs_cache_entry *entry = NULL; /* cached for opening it */
-        if (!zs_icechunk_is_id(name))
-            return ZS_NOT_FOUND;
-        ZS_TRY(zs_icechunk_file_get(h->files, ZS_ICECHUNK_SNAPSHOT, name, ZS_NOT_FOUND, &entry, err));
-        zs_icechunk_file_release(entry);
-        memcpy(id, name, ZS_ICECHUNK_ID_TEXT);
-        return ZS_OK;
-    }
+    if (what == SNAPSHOT && zs_icechunk_is_id(name))
+        memcpy(id, name, ZS_ICECHUNK_ID_TEXT); /* opening it finds out whether it is there */
+    if (what == SNAPSHOT)
+        return zs_icechunk_is_id(name) ? ZS_OK : ZS_NOT_FOUND;
     char *folder = zs_format("%.*s.%s", (int)strlen(words[what]) - 1, words[what], name);
     ZS_TRY_MEMORY(folder, err);
     const enum zs_status status =
         zs_is_inside_name(folder) ? find_in_folder(h->files->store, folder, id, err) : ZS_NOT_FOUND;
     free(folder);
     return status;
-}
-
-/* The names of a kind in the list, with commas between; NULL without memory. */
-static char *list_names(const struct history *h, enum word what)
-{
-    char *names = zs_strdup("");
-    for (size_t i = 0; i < h->refs[what].count && names != NULL; i++) {
-        struct zs_flat_vector found;
-        uint64_t number;
-        char *name = read_ref(h, what, i, &found, &number, NULL) == ZS_OK ? zs_icechunk_text(&found) : NULL;
-        if (name == NULL)
-            continue;
-        char *longer = zs_format("%s%s%s", names, names[0] != '\0' ? "," : "", name);
-        free(names);
-        free(name);
-        names = longer;
-    }
-    return names;
 }
 
 /* Reads the time of a commit, and the id of its parent, "" of the first. */
@@ -293,21 +247,21 @@ static enum zs_status read_commit(struct history *h, const char *id, struct snap
         zs_icechunk_id_print(before.id, parent);
         return ZS_OK;
     }
-    ZS_TRY(zs_icechunk_file_get(h->files, ZS_ICECHUNK_SNAPSHOT, id, ZS_CORRUPT, &entry, err));
+    ZS_TRY(zs_icechunk_file_get(h->files, ZS_ICECHUNK_SNAPSHOT, id, &entry, err));
     struct zs_flat_table root = zs_flat_root(&((const struct zs_icechunk_file *)zs_cache_value(entry))->flat);
-    commit->parent_id = zs_flat_struct(&root, 1, ZS_ICECHUNK_ID_BYTES, false);
+    const unsigned char *before = zs_flat_struct(&root, 1, ZS_ICECHUNK_ID_BYTES, false);
     commit->flushed_at = zs_flat_number(&root, 3, 8);
     const enum zs_status status = zs_flat_check(&root, err);
-    if (status == ZS_OK && commit->parent_id != NULL)
-        zs_icechunk_id_print(commit->parent_id, parent);
-    zs_icechunk_file_release(entry);
+    if (status == ZS_OK && before != NULL)
+        zs_icechunk_id_print(before, parent);
+    zs_cache_release(entry);
     return status;
 }
 
 /* Walks back from a commit to the first at or before a time. */
 static enum zs_status walk_back(struct history *h, const struct selector *selector, char *id, struct zs_error *err)
 {
-    const size_t most = h->info != NULL ? h->snapshots.count : MOST_COMMITS;
+    const size_t most = h->info != NULL ? h->lists[SNAPSHOT].count : MOST_COMMITS;
     for (size_t steps = 0; steps < most; steps++) {
         struct snapshot commit = {0};
         char parent[ZS_ICECHUNK_ID_TEXT];
@@ -333,19 +287,19 @@ static enum zs_status fail_unnamed(struct history *h, enum word what, const char
         return found;
     if (what == SNAPSHOT)
         return zs_fail(err, ZS_ARGUMENT, "there is no snapshot \"%.100s\"; that of the branch main is %s", name, id);
-    char *names = h->info != NULL ? list_names(h, what) : NULL;
-    const char *const shown = names == NULL ? "" : names[0] == '\0' ? "none" : names;
-    (void)zs_fail(err, ZS_ARGUMENT, "there is no %.*s \"%.100s\"%s%.300s", n, words[what], name,
-                  names != NULL ? "; there are " : "", shown);
-    free(names);
+    char *all = zs_format("there is no %.*s \"%.100s\"", n, words[what], name);
+    for (size_t i = 0; i < h->lists[what].count && all != NULL && strlen(all) < 400; i++) {
+        struct zs_flat_vector other;
+        uint64_t number;
+        char *text = read_ref(h, what, i, &other, &number, NULL) == ZS_OK ? zs_icechunk_text(&other) : NULL;
+        char *longer = zs_format("%s%s%s", all, i == 0 ? "; there are " : ",", text != NULL ? text : "?");
+        free(all);
+        free(text);
+        all = longer;
+    }
+    (void)zs_fail(err, ZS_ARGUMENT, "%.500s", all != NULL ? all : name);
+    free(all);
     return ZS_ARGUMENT;
-}
-
-/* Adds an item where there is a value. */
-static enum zs_status add_item(struct zs_icechunk_commit *commit, const char *name, const char *value,
-                               struct zs_error *err)
-{
-    return value != NULL ? zs_names_add(&commit->items, zs_format("%s=%s", name, value), err) : ZS_OK;
 }
 
 static enum zs_status find_commit(struct history *h, const struct selector *selector,
@@ -353,27 +307,19 @@ static enum zs_status find_commit(struct history *h, const struct selector *sele
 {
     const enum word what = selector->value[SNAPSHOT] != NULL ? SNAPSHOT : selector->value[TAG] != NULL ? TAG : BRANCH;
     enum zs_status status = find_named(h, what, selector->value[what], commit->id, err);
-    if (status == ZS_NOT_FOUND && what == BRANCH && h->info != NULL && h->refs[BRANCH].count == 0 &&
-        h->snapshots.count == 0) {
+    const bool is_empty = h->info != NULL && h->lists[BRANCH].count == 0 && h->lists[SNAPSHOT].count == 0;
+    if (status == ZS_NOT_FOUND && what == BRANCH && is_empty) {
         commit->id[0] = '\0'; /* nothing was committed */
-        return add_item(commit, "BRANCH", selector->value[BRANCH], err);
-    }
-    if (status == ZS_NOT_FOUND)
+        status = ZS_OK;
+    } else if (status == ZS_NOT_FOUND) {
         status = fail_unnamed(h, what, selector->value[what], err);
-    ZS_TRY(status);
-    if (selector->value[AS_OF] != NULL)
-        ZS_TRY(walk_back(h, selector, commit->id, err));
-    ZS_TRY(add_item(commit, "BRANCH", selector->value[BRANCH], err));
-    ZS_TRY(add_item(commit, "TAG", selector->value[TAG], err));
-    if (h->info == NULL)
-        return ZS_OK;
-    char *branches = list_names(h, BRANCH), *tags = list_names(h, TAG);
-    status = add_item(commit, "BRANCHES", branches, err);
-    if (status == ZS_OK)
-        status = add_item(commit, "TAGS", tags, err);
-    free(branches);
-    free(tags);
-    return status;
+    } else if (status == ZS_OK && selector->value[AS_OF] != NULL) {
+        status = walk_back(h, selector, commit->id, err);
+    }
+    if (status != ZS_OK || what == SNAPSHOT)
+        return status;
+    const char *const name = what == TAG ? "TAG" : "BRANCH";
+    return zs_names_add(&commit->items, zs_format("%s=%s", name, selector->value[what]), err);
 }
 
 enum zs_status zs_icechunk_find(const struct zs_icechunk_files *files, const char *wanted,

@@ -1,12 +1,10 @@
 /* Metadata files of an Icechunk repository: a header, and a FlatBuffer that is compressed, or not. */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
-#include "base/utf8.h"
 #include "codec/codec.h"
 #include "icechunk/icechunk_private.h"
 
@@ -51,7 +49,7 @@ bool zs_icechunk_is_id(const char *text)
 
 char *zs_icechunk_text(const struct zs_flat_vector *vector)
 {
-    bool is_text = vector->of != NULL && zs_utf8_check((const char *)vector->data, vector->count, NULL);
+    bool is_text = vector->of != NULL && zs_utf8_length((const char *)vector->data, vector->count) == vector->count;
     for (size_t i = 0; i < vector->count && is_text; i++)
         is_text = vector->data[i] >= 0x20 && vector->data[i] != 0x7F;
     return is_text ? zs_strndup((const char *)vector->data, vector->count) : NULL;
@@ -116,23 +114,15 @@ enum zs_status zs_icechunk_file_read(struct zs_store *store, const char *key, en
 
 /* ---- What the process remembers: snapshots and manifests, which never change ---- */
 
-static struct zs_cache *cache;
+static struct zs_cache cache = {.destroy = zs_icechunk_file_free};
 
-static void cache_create(void)
+void zs_icechunk_files_init(struct zs_icechunk_files *files, struct zs_store *store)
 {
-    cache = zs_cache_create(0, zs_icechunk_file_free);
-}
-
-enum zs_status zs_icechunk_files_init(struct zs_icechunk_files *files, struct zs_store *store, struct zs_error *err)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     static atomic_uint_least64_t number;
     const char *path = store->path != NULL ? store->path : store->root;
-    (void)pthread_once(&once, cache_create);
     files->store = store;
     /* Local files are not remembered: they may be replaced, and reading them is fast. */
     files->space = store->is_remote ? zs_hash(ZS_HASH, path, strlen(path)) : atomic_fetch_add(&number, 1);
-    return cache != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 /* Checks that a file has the id that it is called by. */
@@ -147,13 +137,12 @@ static enum zs_status check_id(const struct zs_icechunk_file *file, const char *
 }
 
 enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
-                                    enum zs_status absent, struct zs_cache_entry **entry, struct zs_error *err)
+                                    struct zs_cache_entry **entry, struct zs_error *err)
 {
     char key[48];
     (void)snprintf(key, sizeof key, "%s/%s", type == ZS_ICECHUNK_SNAPSHOT ? "snapshots" : "manifests", id);
     const struct zs_cache_key name = {zs_hash(files->space, key, strlen(key)), zs_hash(~files->space, id, strlen(id))};
-    bool must_load;
-    if ((*entry = zs_cache_get_or_load(cache, name, &must_load)) != NULL)
+    if ((*entry = zs_cache_get_or_load(&cache, name)) != NULL)
         return ZS_OK;
     struct zs_icechunk_file *file = NULL;
     enum zs_status status = zs_icechunk_file_read(files->store, key, type, &file, err);
@@ -164,26 +153,18 @@ enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum 
         if (status != ZS_OK)
             status = zs_fail_in(err, status, "%s/%s", files->store->root, key);
     } else if (status == ZS_NOT_FOUND) {
-        status = zs_fail(err, absent, "%s/%s: the repository refers to this object, which is not there",
-                         files->store->root, key);
+        status = zs_fail(err, ZS_CORRUPT, "%s/%s: this object of the repository is not there", files->store->root, key);
     }
-    if (status == ZS_OK)
-        *entry = zs_cache_put(cache, name, file, ZS_CACHE_ENTRY_BYTES + sizeof *file + file->bytes.capacity);
-    if (*entry != NULL)
-        return ZS_OK;
-    zs_cache_abandon(cache, name);
+    if (status == ZS_OK) {
+        *entry = zs_cache_put(&cache, name, file, ZS_CACHE_ENTRY_BYTES + sizeof *file + file->bytes.capacity);
+        return *entry != NULL ? ZS_OK : zs_fail_memory(err);
+    }
+    zs_cache_remove(&cache, name);
     zs_icechunk_file_free(file);
-    return status != ZS_OK ? status : zs_fail_memory(err);
-}
-
-void zs_icechunk_file_release(struct zs_cache_entry *entry)
-{
-    if (entry != NULL)
-        zs_cache_release(cache, entry);
+    return status;
 }
 
 void zs_icechunk_forget_all(void)
 {
-    if (cache != NULL)
-        zs_cache_clear(cache);
+    zs_cache_clear(&cache);
 }

@@ -28,8 +28,7 @@ enum zs_status zs_icechunk_split(const char *name, char **root, char **commit, s
 enum zs_status zs_icechunk_open(struct zs_store **store, const char *commit, struct zs_error *err);
 
 /* Describes the commit of such a store, which owns the NULL-terminated list of NAME=VALUE: SNAPSHOT, TIME (as
- * 2026-09-01T00:00:00.000000Z), MESSAGE, BRANCH or TAG; and of a repository of version 2 BRANCHES and TAGS, names with
- * commas between. */
+ * 2026-09-01T00:00:00.000000Z), MESSAGE, BRANCH or TAG. */
 char **zs_icechunk_items(const struct zs_store *store);
 
 /* Forgets what this process remembers of snapshots and manifests. */

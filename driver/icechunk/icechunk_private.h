@@ -64,7 +64,7 @@ struct zs_icechunk_files {
     uint64_t space;         /* of the keys in the process's cache; unique where files are not to be remembered */
 };
 
-enum zs_status zs_icechunk_files_init(struct zs_icechunk_files *files, struct zs_store *store, struct zs_error *err);
+void zs_icechunk_files_init(struct zs_icechunk_files *files, struct zs_store *store);
 
 /* Reads a file; freed with zs_icechunk_file_free(). ZS_NOT_FOUND where there is none. */
 enum zs_status zs_icechunk_file_read(struct zs_store *store, const char *key, enum zs_icechunk_type type,
@@ -72,10 +72,9 @@ enum zs_status zs_icechunk_file_read(struct zs_store *store, const char *key, en
 void zs_icechunk_file_free(void *file); /* NULL is allowed */
 
 /* Gets a snapshot or manifest by its id, which the file must have too. It is pinned in the process's cache: release it
- * with zs_icechunk_file_release(). Its absence is the status `absent`: ZS_CORRUPT where a file refers to it. */
+ * with zs_cache_release(). ZS_CORRUPT where it is not there. */
 enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
-                                    enum zs_status absent, struct zs_cache_entry **entry, struct zs_error *err);
-void zs_icechunk_file_release(struct zs_cache_entry *entry); /* NULL is allowed */
+                                    struct zs_cache_entry **entry, struct zs_error *err);
 
 /* ---- Commits (commit.c) ---- */
 

@@ -3,7 +3,7 @@
  * absent chunks read as fill value. */
 #include "icechunk/icechunk.h"
 
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -109,7 +109,7 @@ static void close_snapshot(struct snapshot *snapshot)
     }
     free(snapshot->nodes);
     free(snapshot->root);
-    zs_icechunk_file_release(snapshot->file);
+    zs_cache_release(snapshot->file);
 }
 
 /* Finds the node whose path is the first n bytes of `path`; NULL when there is none. */
@@ -182,7 +182,7 @@ static enum zs_status open_snapshot(const struct zs_icechunk_files *files, const
 {
     enum zs_status status = ZS_OK;
     if (id[0] != '\0') {
-        ZS_TRY(zs_icechunk_file_get(files, ZS_ICECHUNK_SNAPSHOT, id, ZS_CORRUPT, &snapshot->file, err));
+        ZS_TRY(zs_icechunk_file_get(files, ZS_ICECHUNK_SNAPSHOT, id, &snapshot->file, err));
         status = read_snapshot(snapshot, err);
     }
     if (status == ZS_OK)
@@ -254,15 +254,15 @@ static enum zs_status read_manifest(const struct zs_icechunk_file *file, struct 
     return zs_flat_check(&root, err);
 }
 
-/* Whether a position comes before another one, of as many dimensions. */
-static bool is_before(const struct zs_flat_vector *a, const struct zs_flat_vector *b)
+/* Compares two positions of n dimensions, as they are stored. */
+static int compare_positions(const unsigned char *a, const unsigned char *b, size_t n)
 {
-    for (size_t d = 0; d < a->count && a->count == b->count; d++) {
-        const uint32_t x = zs_load_le32(a->data + 4 * d), y = zs_load_le32(b->data + 4 * d);
+    for (size_t d = 0; d < n; d++) {
+        const uint32_t x = zs_load_le32(a + 4 * d), y = zs_load_le32(b + 4 * d);
         if (x != y)
-            return x < y;
+            return x < y ? -1 : 1;
     }
-    return false;
+    return 0;
 }
 
 enum zs_status zs_icechunk_manifest_check(const struct zs_icechunk_file *file, struct zs_error *err)
@@ -274,7 +274,7 @@ enum zs_status zs_icechunk_manifest_check(const struct zs_icechunk_file *file, s
         ZS_TRY(read_array(zs_flat_element(&arrays, i), &node, &refs, err));
         for (size_t j = 0; j < refs.count; j++, before = index) {
             ZS_TRY(read_index(zs_flat_element(&refs, j), &index, err));
-            if (j > 0 && !is_before(&before, &index))
+            if (j > 0 && (before.count != index.count || compare_positions(before.data, index.data, index.count) >= 0))
                 return zs_fail(err, ZS_CORRUPT, "array %zu, reference %zu: expected positions that increase", i, j);
         }
     }
@@ -295,16 +295,6 @@ static enum zs_status find_array(const struct zs_icechunk_file *file, const unsi
     }
     /* writers name a manifest where it has chunks of the array */
     return zs_fail(err, ZS_CORRUPT, "expected references of the array, as in the snapshot, found none");
-}
-
-static int compare_index(const unsigned char *found, const uint64_t *wanted, size_t n)
-{
-    for (size_t d = 0; d < n; d++) {
-        const uint64_t x = zs_load_le32(found + 4 * d);
-        if (x != wanted[d])
-            return x < wanted[d] ? -1 : 1;
-    }
-    return 0;
 }
 
 /* Reads a reference that was found. */
@@ -335,17 +325,18 @@ static enum zs_status read_ref(struct zs_flat_table table, struct reference *ref
 static enum zs_status find_reference(const struct zs_icechunk_file *file, const unsigned char *node,
                                      const uint64_t *index, int ndim, struct reference *ref, struct zs_error *err)
 {
-    const uint64_t scalar[1] = {0};
+    unsigned char wanted[4 * ZS_MAX_NDIM] = {0}; /* old writers gave a scalar the index [0] */
     struct zs_flat_vector refs, found;
+    for (int d = 0; d < ndim; d++)
+        zs_store_le(wanted + 4 * d, index[d], 4); /* it lies in an extent, of such numbers */
     ZS_TRY(find_array(file, node, &refs, err));
     for (size_t low = 0, high = refs.count; low < high;) {
         const size_t middle = low + (high - low) / 2;
         ZS_TRY(read_index(zs_flat_element(&refs, middle), &found, err));
         const size_t n = found.count;
-        /* old writers gave a scalar the index [0] */
         if (n != (size_t)ndim && !(ndim == 0 && n == 1))
             return zs_fail(err, ZS_CORRUPT, "expected an index of %d dimensions, found %zu", ndim, n);
-        const int order = compare_index(found.data, ndim > 0 ? index : scalar, n);
+        const int order = compare_positions(found.data, wanted, n);
         if (order == 0)
             return read_ref(zs_flat_element(&refs, middle), ref, err);
         if (order < 0)
@@ -363,10 +354,9 @@ struct ice_store {
     struct zs_icechunk_files files;
     struct zs_icechunk_commit commit;
     struct snapshot snapshot;
-    pthread_mutex_t lock; /* of the member below */
     /* The manifest that was used last stays, whatever the budget of the process: one that is larger would be read again
      * for every chunk. */
-    struct zs_cache_entry *last;
+    _Atomic(struct zs_cache_entry *) last;
 };
 
 /* A document; or a chunk: bytes in a manifest, or a range of another object. */
@@ -413,18 +403,9 @@ static enum zs_status get_manifest(struct ice_store *s, const char *id, struct z
                                    struct zs_error *err)
 {
     struct zs_cache_entry *last;
-    ZS_TRY(zs_icechunk_file_get(&s->files, ZS_ICECHUNK_MANIFEST, id, ZS_CORRUPT, entry, err));
-    (void)pthread_mutex_lock(&s->lock);
-    const bool is_last = s->last == *entry;
-    (void)pthread_mutex_unlock(&s->lock);
-    if (is_last)
-        return ZS_OK;
-    ZS_TRY(zs_icechunk_file_get(&s->files, ZS_ICECHUNK_MANIFEST, id, ZS_CORRUPT, &last, err));
-    (void)pthread_mutex_lock(&s->lock);
-    struct zs_cache_entry *const before = s->last;
-    s->last = last;
-    (void)pthread_mutex_unlock(&s->lock);
-    zs_icechunk_file_release(before);
+    ZS_TRY(zs_icechunk_file_get(&s->files, ZS_ICECHUNK_MANIFEST, id, entry, err));
+    ZS_TRY(zs_icechunk_file_get(&s->files, ZS_ICECHUNK_MANIFEST, id, &last, err));
+    zs_cache_release(atomic_exchange(&s->last, last));
     return ZS_OK;
 }
 
@@ -457,7 +438,7 @@ static void ice_close(struct zs_object *object)
 {
     struct ice_object *o = (struct ice_object *)object;
     zs_object_close(o->inner);
-    zs_icechunk_file_release(o->manifest);
+    zs_cache_release(o->manifest);
     free(o->key);
     free(o);
 }
@@ -553,7 +534,7 @@ static enum zs_status open_inner(struct ice_object *o, struct zs_first_read *fir
         read = *first;
     }
     ZS_TRY(zs_object_open_first(o->base.store->inner, o->key, &read, &o->inner, err));
-    first->is_read = read.is_read && (is_all || zs_object_size(o->inner) == o->base.size);
+    first->is_read = read.is_read && (is_all || o->inner->size == o->base.size);
     return ZS_OK;
 }
 
@@ -596,11 +577,9 @@ static enum zs_status ice_list(struct zs_store *store, const char *prefix, char 
 /* Frees everything but the store that it stands before. */
 static void release(struct ice_store *s)
 {
-    zs_icechunk_file_release(s->last);
+    zs_cache_release(s->last);
     close_snapshot(&s->snapshot);
     zs_names_free(s->commit.items.list);
-    (void)pthread_mutex_destroy(&s->lock);
-    free(s->base.root);
     free(s);
 }
 
@@ -635,13 +614,13 @@ static enum zs_status describe(struct ice_store *s, struct zs_error *err)
     struct zs_names *items = &s->commit.items;
     const time_t seconds = (time_t)(s->snapshot.flushed_at / 1000000u);
     struct tm t = {0};
+    char date[32] = "";
     if (s->snapshot.file == NULL)
         return ZS_OK;
     (void)gmtime_r(&seconds, &t);
     ZS_TRY(zs_names_add(items, zs_format("SNAPSHOT=%s", s->commit.id), err));
-    ZS_TRY(zs_names_add(items, zs_format("TIME=%04d-%02d-%02dT%02d:%02d:%02d.%06dZ", t.tm_year + 1900, t.tm_mon + 1,
-                                         t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec,
-                                         (int)(s->snapshot.flushed_at % 1000000u)), err));
+    (void)strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &t);
+    ZS_TRY(zs_names_add(items, zs_format("TIME=%s.%06dZ", date, (int)(s->snapshot.flushed_at % 1000000u)), err));
     char *message = zs_icechunk_text(&s->snapshot.message);
     const enum zs_status status =
         message != NULL ? zs_names_add(items, zs_format("MESSAGE=%s", message), err) : ZS_OK;
@@ -657,18 +636,13 @@ char **zs_icechunk_items(const struct zs_store *store)
 enum zs_status zs_icechunk_open(struct zs_store **store, const char *commit, struct zs_error *err)
 {
     struct ice_store *s = zs_calloc(1, sizeof *s);
-    char *root = zs_strdup((*store)->root);
-    if (s == NULL || root == NULL || pthread_mutex_init(&s->lock, NULL) != 0) {
-        free(s);
-        free(root);
-        return zs_fail_memory(err);
-    }
-    s->base = (struct zs_store){.ops = &ops, .inner = *store, .root = root, .is_remote = (*store)->is_remote};
+    ZS_TRY_MEMORY(s, err);
+    s->base = (struct zs_store){
+        .ops = &ops, .inner = *store, .root = (*store)->root, .is_remote = (*store)->is_remote};
     s->base.read_only = ZS_ICECHUNK_READ_ONLY;
     s->base.is_snapshot = true;
-    enum zs_status status = zs_icechunk_files_init(&s->files, *store, err);
-    if (status == ZS_OK)
-        status = zs_icechunk_find(&s->files, commit, &s->commit, err);
+    zs_icechunk_files_init(&s->files, *store);
+    enum zs_status status = zs_icechunk_find(&s->files, commit, &s->commit, err);
     if (status == ZS_OK)
         status = open_snapshot(&s->files, s->commit.id, &s->snapshot, err);
     if (status == ZS_OK)

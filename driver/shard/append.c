@@ -61,12 +61,11 @@ static enum zs_status append(struct zs_shard_writer *writer, struct zs_file *fil
 static enum zs_status undo(const struct zs_shard_writer *writer, struct zs_file *file)
 {
     const struct zs_shard_index *index = writer->stored.index;
-    struct zs_error ignored;
     struct zs_sink sink = {.file = file};
     if (writer->level->index_at_start)
-        ZS_TRY(zs_sink_write_index(&sink, writer->level, index, &ignored));
-    ZS_TRY(zs_file_truncate(file, index->shard_size, &ignored));
-    return zs_file_flush(file, &ignored);
+        ZS_TRY(zs_sink_write_index(&sink, writer->level, index, NULL));
+    ZS_TRY(zs_file_truncate(file, index->shard_size, NULL));
+    return zs_file_flush(file, NULL);
 }
 
 static struct zs_shard_index *copy_index(const struct zs_level *level, const struct zs_shard_index *index)
@@ -100,7 +99,7 @@ enum zs_status zs_shard_append(struct zs_shard_writer *writer, bool *done, struc
     if (status == ZS_OK) {
         status = append(writer, file, index, err);
         if (status == ZS_OK || undo(writer, file) == ZS_OK)
-            zs_shard_writer_forget_journal(writer);
+            (void)zs_journal_remove(writer->store, writer->key, NULL); /* if it stays, it does no harm */
     }
     zs_file_close(file);
     free(index);

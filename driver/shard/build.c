@@ -89,21 +89,30 @@ static enum zs_status open_inner(const struct zs_shard_writer *writer, const str
     return status == ZS_OK ? ZS_OK : zs_fail_in_shard(writer, status, err);
 }
 
+/* Bytes that are taken from the stored object, of its chunks that were not put; counts up to `most`, or beyond. */
+static uint64_t kept_bytes(const struct zs_shard_writer *writer, uint64_t most)
+{
+    const struct zs_shard_index *index = writer->stored.index;
+    const uint64_t each = zs_shard_root(writer).each;
+    uint64_t bytes = 0;
+    for (uint64_t i = 0; index != NULL && i < index->count && bytes < most; i++) {
+        const uint64_t *entry = &index->entries[2 * i];
+        const bool is_empty = entry[0] == ZS_INDEX_EMPTY && entry[1] == ZS_INDEX_EMPTY;
+        if (!is_empty && zs_shard_put_count(writer, i * each, each) == 0)
+            bytes += zs_max_u64(1, zs_min_u64(entry[1], most));
+    }
+    return bytes;
+}
+
 /* Finds whether temp is the shard but for its index: no chunk comes from elsewhere, no bytes are wasted, all are in the
  * wanted order. */
 static enum zs_status check_temp(const struct zs_shard_writer *writer, bool *is_final, struct zs_error *err)
 {
     const struct zs_level *level = writer->level;
-    const struct zs_shard_index *base = writer->stored.index;
     *is_final = false;
     if (writer->temp == NULL || writer->replaced != 0 || writer->is_broken || level[1].is_shard ||
-        level->bytes_codec_count > 0)
+        level->bytes_codec_count > 0 || kept_bytes(writer, 1) > 0)
         return ZS_OK;
-    for (uint64_t i = 0; base != NULL && !base->is_absent && i < level->inner_count; i++) {
-        const uint64_t *entry = &base->entries[2 * i];
-        if (!zs_shard_writer_has(writer, i) && (entry[0] != ZS_INDEX_EMPTY || entry[1] != ZS_INDEX_EMPTY))
-            return ZS_OK;
-    }
     uint64_t *numbers = zs_calloc((size_t)level->inner_count, sizeof *numbers);
     ZS_TRY_MEMORY(numbers, err);
     const enum zs_status status = zs_chunk_order_list(level, writer->order, numbers, err);
@@ -115,17 +124,11 @@ static enum zs_status check_temp(const struct zs_shard_writer *writer, bool *is_
 /* Sets whether so much of a remote object is copied that it is fetched in large pieces. */
 static void plan_ahead(struct zs_shard_writer *writer)
 {
-    const struct zs_changed_shard root = zs_shard_root(writer);
-    const struct zs_shard_index *index = writer->stored.index;
-    const uint64_t size = writer->object != NULL ? zs_object_size(writer->object) : 0;
-    uint64_t copied = 0;
+    const uint64_t size = writer->object != NULL ? writer->object->size : 0;
     writer->ahead.size = 0;
     writer->ahead_from = 0;
-    for (uint64_t i = 0; index != NULL && i < index->count && copied < size; i++)
-        if (zs_shard_put_count(writer, i * root.each, root.each) == 0 && index->entries[2 * i] != ZS_INDEX_EMPTY)
-            copied += zs_min_u64(index->entries[2 * i + 1], size);
     writer->reads_ahead = size > 0 && writer->object->store->is_remote && writer->level->bytes_codec_count == 0 &&
-                          copied >= size / COPIED_SHARE;
+                          kept_bytes(writer, size) >= size / COPIED_SHARE;
 }
 
 /* The bytes [at, at + size) of a remote object, fetched with what follows: all of an object that is not large. NULL
@@ -133,7 +136,7 @@ static void plan_ahead(struct zs_shard_writer *writer)
 static enum zs_status read_ahead(struct zs_shard_writer *writer, uint64_t at, uint64_t size,
                                  const unsigned char **bytes, struct zs_error *err)
 {
-    const uint64_t all = zs_object_size(writer->object), room = zs_min_u64(ROOM_BYTES, zs_budget() / 2);
+    const uint64_t all = writer->object->size, room = zs_min_u64(ROOM_BYTES, zs_budget() / 2);
     const uint64_t end = writer->ahead_from + writer->ahead.size;
     *bytes = NULL;
     if (at >= writer->ahead_from && at <= end && size <= end - at) {
@@ -152,9 +155,8 @@ static enum zs_status read_ahead(struct zs_shard_writer *writer, uint64_t at, ui
     return ZS_OK;
 }
 
-/* Copies `size` bytes from `from`, or with NULL from temp. */
-static enum zs_status copy_bytes(struct zs_shard_writer *writer, const struct zs_source *from, uint64_t offset,
-                                 uint64_t size, struct zs_sink *sink, struct zs_error *err)
+enum zs_status zs_build_copy(struct zs_shard_writer *writer, const struct zs_source *from, uint64_t offset,
+                             uint64_t size, struct zs_sink *sink, struct zs_error *err)
 {
     const bool is_remote = from != NULL && from->memory == NULL && from->object->store->is_remote;
     const unsigned char *here = NULL;
@@ -178,12 +180,6 @@ static enum zs_status copy_bytes(struct zs_shard_writer *writer, const struct zs
     }
     zs_buffer_free(&buffer);
     return status;
-}
-
-enum zs_status zs_build_from_temp(struct zs_shard_writer *writer, uint64_t offset, uint64_t size, struct zs_sink *sink,
-                                  struct zs_error *err)
-{
-    return copy_bytes(writer, NULL, offset, size, sink, err);
 }
 
 static enum zs_status build(struct zs_shard_writer *writer, const struct zs_changed_shard *shard, struct zs_sink *sink,
@@ -221,12 +217,12 @@ enum zs_status zs_build_chunk(struct zs_shard_writer *writer, const struct zs_ch
     struct zs_source source;
     if (zs_shard_put_count(writer, first, shard->each) == 0) {
         ZS_TRY(find_stored(writer, shard, number, is_empty, &source, err));
-        return *is_empty ? ZS_OK : copy_bytes(writer, &source, 0, source.size, sink, err);
+        return *is_empty ? ZS_OK : zs_build_copy(writer, &source, 0, source.size, sink, err);
     }
     if (!shard->level[1].is_shard) {
         const uint64_t *entry = &writer->entries[2 * first];
         *is_empty = entry[0] == ZS_INDEX_EMPTY;
-        return *is_empty ? ZS_OK : copy_bytes(writer, NULL, entry[0], entry[1], sink, err);
+        return *is_empty ? ZS_OK : zs_build_copy(writer, NULL, entry[0], entry[1], sink, err);
     }
     enum zs_status status = open_inner(writer, shard, number, &stored, &inner, err);
     if (status == ZS_OK)
@@ -330,31 +326,12 @@ static enum zs_status publish_anew(struct zs_shard_writer *writer, struct zs_err
     return (is_final ? publish_temp : publish_copy)(writer, err);
 }
 
-void zs_shard_writer_forget_journal(const struct zs_shard_writer *writer)
-{
-    struct zs_error ignored;
-    (void)zs_journal_remove(writer->store, writer->key, &ignored);
-}
-
 /* How a stored object is changed; NULL: it is replaced. */
 static enum zs_status (*const ways[])(struct zs_shard_writer *writer, bool *done, struct zs_error *err) = {
     [ZS_UPDATE_REWRITE] = NULL,
     [ZS_UPDATE_APPEND] = zs_shard_append,
     [ZS_UPDATE_IN_PLACE] = zs_shard_overwrite,
 };
-
-/* Whether publishing needs something of the stored object. */
-static bool will_read(const struct zs_shard_writer *writer)
-{
-    const struct zs_shard_index *index = writer->stored.index;
-    const uint64_t each = zs_shard_root(writer).each;
-    if (index == NULL || index->is_absent || writer->level->bytes_codec_count > 0)
-        return false;
-    for (uint64_t i = 0; i < index->count; i++)
-        if (zs_shard_put_count(writer, i * each, each) == 0 && index->entries[2 * i] != ZS_INDEX_EMPTY)
-            return true;
-    return false;
-}
 
 enum zs_status zs_shard_writer_publish(struct zs_shard_writer *writer, enum zs_update update, bool expects,
                                        bool *is_lost, struct zs_error *err)
@@ -365,7 +342,7 @@ enum zs_status zs_shard_writer_publish(struct zs_shard_writer *writer, enum zs_u
     if (writer->is_lost)
         return zs_fail(err, ZS_IO, "%s/%s: an earlier write to it failed", writer->store->root, writer->key);
     /* A shard that keeps nothing of the stored one is written anew. */
-    if (ways[update] != NULL && will_read(writer)) {
+    if (ways[update] != NULL && writer->level->bytes_codec_count == 0 && kept_bytes(writer, 1) > 0) {
         const enum zs_status status = ways[update](writer, &done, err);
         if (status != ZS_OK || done)
             return status;
@@ -376,7 +353,7 @@ enum zs_status zs_shard_writer_publish(struct zs_shard_writer *writer, enum zs_u
         ZS_TRY(zs_journal_remove(writer->store, writer->key, err)); /* left beside a shard in order */
     const enum zs_status status = publish_anew(writer, err);
     if (status == ZS_OK && has_journal)
-        zs_shard_writer_forget_journal(writer);
+        (void)zs_journal_remove(writer->store, writer->key, NULL); /* it does no harm */
     *is_lost = writer->is_lost;
     return status;
 }

@@ -16,12 +16,6 @@ static bool has_fixed_size(const struct zs_level *level)
     return true;
 }
 
-static int by_offset(const void *x, const void *y)
-{
-    const struct zs_range *p = x, *q = y;
-    return (p->offset > q->offset) - (p->offset < q->offset);
-}
-
 /* Whether no two chunks of a shard share bytes, as some writers let them: those cannot be overwritten one by one. */
 static enum zs_status check_apart(const struct zs_shard_writer *writer, bool *are_apart, struct zs_error *err)
 {
@@ -35,7 +29,7 @@ static enum zs_status check_apart(const struct zs_shard_writer *writer, bool *ar
         status = zs_shard_index_entry(writer->level, index, i, &is_empty, &ranges[n].offset, &ranges[n].size, err);
         n += status == ZS_OK && !is_empty && ranges[n].size > 0;
     }
-    qsort(ranges, n, sizeof *ranges, by_offset);
+    qsort(ranges, n, sizeof *ranges, zs_range_compare);
     *are_apart = true;
     for (size_t i = 1; i < n; i++)
         *are_apart = *are_apart && ranges[i].offset - ranges[i - 1].offset >= ranges[i - 1].size;
@@ -57,7 +51,7 @@ static enum zs_status overwrite_chunk(struct zs_shard_writer *writer, uint64_t n
     if (!*fits || file == NULL)
         return ZS_OK;
     struct zs_sink sink = {.file = file, .size = source.offset};
-    return zs_build_from_temp(writer, entry[0], entry[1], &sink, err);
+    return zs_build_copy(writer, NULL, entry[0], entry[1], &sink, err);
 }
 
 /* Overwrites the chunks that were put; with `file` NULL only checks whether all fit. */

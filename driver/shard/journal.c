@@ -71,7 +71,7 @@ static enum zs_status check(const struct zs_level *level, const struct zs_buffer
         zs_load_le32(bytes->data + all - 4) != zs_crc32c(bytes->data, all - 4))
         return zs_fail(err, ZS_NOT_FOUND, "expected a journal, found something else");
     const uint64_t size = zs_load_le64(bytes->data + MAGIC_BYTES), n = zs_load_le64(bytes->data + MAGIC_BYTES + 8);
-    if (size < level->index_size || size > zs_object_size(object) || n != tail_of(level, size))
+    if (size < level->index_size || size > object->size || n != tail_of(level, size))
         return zs_fail(err, ZS_NOT_FOUND, "the journal is of another shard");
     ZS_TRY(tail_crc(object, size, n, &crc, err));
     return crc == zs_load_le32(bytes->data + MAGIC_BYTES + 16)

@@ -57,11 +57,8 @@ void zs_shard_index_encode(const struct zs_level *level, const struct zs_shard_i
     size_t n = 16 * (size_t)index->count;
     for (uint64_t i = 0; i < 2 * index->count; i++)
         store_u64(bytes + 8 * i, index->entries[i], level->index_big_endian);
-    for (int k = 0; k < level->index_checksums; k++, n += 4) {
-        const uint32_t c = zs_crc32c(bytes, n);
-        for (int i = 0; i < 4; i++)
-            bytes[n + (size_t)i] = (unsigned char)(c >> (8 * i));
-    }
+    for (int k = 0; k < level->index_checksums; k++, n += 4)
+        zs_store_le(bytes + n, zs_crc32c(bytes, n), 4);
 }
 
 enum zs_status zs_shard_index_offset(const struct zs_level *level, uint64_t shard_size, uint64_t *offset,
@@ -120,7 +117,7 @@ enum zs_status zs_shard_index_entry(const struct zs_level *level, const struct z
 
 struct zs_source zs_source_of(struct zs_object *object)
 {
-    return (struct zs_source){.object = object, .size = zs_object_size(object), .version = object->version};
+    return (struct zs_source){.object = object, .size = object->size, .version = object->version};
 }
 
 /* The bytes [offset, offset + size) of a source. */
@@ -188,8 +185,7 @@ enum zs_status zs_source_index(const struct zs_level *level, const struct zs_sou
                                struct zs_error *err)
 {
     uint64_t at;
-    ZS_TRY(
-        zs_shard_index_offset(level, shard->size, &at, err)); /* before allocating: it may be too small for an index */
+    ZS_TRY(zs_shard_index_offset(level, shard->size, &at, err)); /* first: it may be too small for an index */
     struct zs_shard_index *index = zs_shard_index_alloc(level);
     ZS_TRY_MEMORY(index, err);
     index->shard_size = shard->size;
@@ -253,7 +249,7 @@ enum zs_status zs_stored_shard_chunk(const struct zs_level *level, const struct 
 
 /* ---- Which bytes to fetch together ---- */
 
-static int by_offset(const void *a, const void *b)
+int zs_range_compare(const void *a, const void *b)
 {
     const struct zs_range *x = a, *y = b;
     if (x->offset != y->offset)
@@ -270,7 +266,7 @@ struct zs_range_policy zs_range_policy_of(bool is_remote)
 size_t zs_range_plan(struct zs_range *ranges, size_t n, struct zs_range_policy policy, struct zs_range_group *groups)
 {
     if (n > 1)
-        qsort(ranges, n, sizeof *ranges, by_offset);
+        qsort(ranges, n, sizeof *ranges, zs_range_compare);
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {
         const struct zs_range *range = &ranges[i];

@@ -102,6 +102,7 @@ struct zs_range {
     uint64_t offset, size;
     size_t tag; /* the caller's */
 };
+int zs_range_compare(const void *a, const void *b); /* for qsort(): by offset, then by size */
 
 /* A run of ranges that one request fetches: ranges[first .. first + count) lie within [offset, offset + size). */
 struct zs_range_group {

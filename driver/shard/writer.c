@@ -121,7 +121,7 @@ enum zs_status zs_shard_writer_file(const struct zs_shard_writer *writer, struct
 
 uint64_t zs_shard_writer_most_bytes(const struct zs_shard_writer *writer)
 {
-    return writer->temp_size + (writer->object != NULL ? zs_object_size(writer->object) : 0);
+    return writer->temp_size + (writer->object != NULL ? writer->object->size : 0);
 }
 
 /* ---- Putting and getting ---- */
@@ -139,7 +139,7 @@ static enum zs_status create_temp(struct zs_shard_writer *writer, struct zs_erro
     uint64_t at = sink.size;
     for (uint64_t i = 0; i < writer->chunk_count && status == ZS_OK; i++)
         if (writer->entries[2 * i] != ZS_INDEX_EMPTY)
-            status = zs_build_from_temp(writer, writer->entries[2 * i], writer->entries[2 * i + 1], &sink, err);
+            status = zs_build_copy(writer, NULL, writer->entries[2 * i], writer->entries[2 * i + 1], &sink, err);
     for (uint64_t i = 0; i < writer->chunk_count && status == ZS_OK; i++)
         if (writer->entries[2 * i] != ZS_INDEX_EMPTY) {
             writer->entries[2 * i] = at;

@@ -57,9 +57,6 @@ uint64_t zs_shard_put_count(const struct zs_shard_writer *writer, uint64_t first
  * stored now. */
 enum zs_status zs_shard_writer_file(const struct zs_shard_writer *writer, struct zs_file **file, struct zs_error *err);
 
-/* Removes the journal of a shard that needs none any more. If that fails, it does no harm. */
-void zs_shard_writer_forget_journal(const struct zs_shard_writer *writer);
-
 /* ---- build.c ---- */
 
 /* Where a shard is written to: an object, one that is being changed, or memory for an inner shard, and for one that is
@@ -82,9 +79,9 @@ enum zs_status zs_sink_write_index(struct zs_sink *sink, const struct zs_level *
 enum zs_status zs_build_chunk(struct zs_shard_writer *writer, const struct zs_changed_shard *shard, uint64_t number,
                               bool *is_empty, struct zs_sink *sink, struct zs_error *err);
 
-/* Copies bytes that were put. */
-enum zs_status zs_build_from_temp(struct zs_shard_writer *writer, uint64_t offset, uint64_t size, struct zs_sink *sink,
-                                  struct zs_error *err);
+/* Copies `size` bytes from `from`, or with NULL those that were put. */
+enum zs_status zs_build_copy(struct zs_shard_writer *writer, const struct zs_source *from, uint64_t offset,
+                             uint64_t size, struct zs_sink *sink, struct zs_error *err);
 
 /* ---- append.c, in_place.c: a stored shard is changed ----
  *

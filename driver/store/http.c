@@ -436,19 +436,7 @@ struct remembered {
     unsigned char bytes[];
 };
 
-static struct zs_cache *cache;
-
-static void make_cache(void)
-{
-    cache = zs_cache_create(MEMORY_BYTES, free);
-}
-
-static struct zs_cache *the_cache(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&once, make_cache);
-    return cache; /* NULL without memory */
-}
+static struct zs_cache cache = {.destroy = free, .budget = MEMORY_BYTES};
 
 /* Of 128 bits: names are not compared, since no object takes those bytes that has another ETag. */
 static struct zs_cache_key key_of(const char *root, const char *key, bool tail)
@@ -462,8 +450,7 @@ static struct zs_cache_key key_of(const char *root, const char *key, bool tail)
 static void remember(const char *root, const char *key, bool tail, size_t n, const struct answer *a)
 {
     const size_t size = sizeof(struct remembered) + n;
-    struct remembered *m = the_cache() != NULL && n <= MEMORY_BYTES / 8 ? malloc(size) : NULL;
-    struct zs_cache_entry *entry = NULL;
+    struct remembered *m = n <= MEMORY_BYTES / 8 ? malloc(size) : NULL;
     if (m == NULL)
         return;
     m->size = a->total;
@@ -471,17 +458,14 @@ static void remember(const char *root, const char *key, bool tail, size_t n, con
     memcpy(m->bytes, a->bytes, n);
     if ((size_t)snprintf(m->etag, sizeof m->etag, "%s", a->tag) < sizeof m->etag &&
         (size_t)snprintf(m->generation, sizeof m->generation, "%s", a->generation) < sizeof m->generation)
-        entry = zs_cache_put(cache, key_of(root, key, tail), m, size);
-    if (entry != NULL)
-        zs_cache_release(cache, entry);
+        zs_cache_release(zs_cache_put(&cache, key_of(root, key, tail), m, size));
     else
         free(m);
 }
 
 void zs_store_forget_all(void)
 {
-    if (the_cache() != NULL)
-        zs_cache_clear(cache);
+    zs_cache_clear(&cache);
 }
 
 /* ---- Opening ---- */
@@ -514,9 +498,9 @@ static enum zs_status open_remembered(struct vsi_object *o, const char *key, str
                                       struct zs_error *err)
 {
     const bool is_tail = first->kind == ZS_READ_TAIL;
-    if ((first->kind != ZS_READ_HEAD && !is_tail) || the_cache() == NULL)
+    if (first->kind != ZS_READ_HEAD && !is_tail)
         return ZS_OK;
-    struct zs_cache_entry *entry = zs_cache_get(cache, key_of(o->base.store->path, key, is_tail));
+    struct zs_cache_entry *entry = zs_cache_get(&cache, key_of(o->base.store->path, key, is_tail));
     const struct remembered *m = entry != NULL ? zs_cache_value(entry) : NULL;
     enum zs_status status = ZS_OK;
     if (m != NULL && m->n == first->n && m->n > 0) {
@@ -526,8 +510,7 @@ static enum zs_status open_remembered(struct vsi_object *o, const char *key, str
     }
     if (first->is_read)
         memcpy(first->data, m->bytes, m->n);
-    if (entry != NULL)
-        zs_cache_release(cache, entry);
+    zs_cache_release(entry);
     return status;
 }
 
@@ -683,8 +666,8 @@ enum zs_status zs_http_read(struct vsi_object *o, uint64_t offset, size_t n, voi
 
 void zs_http_forget(struct zs_http *h, const char *root, const char *key)
 {
-    for (int tail = 0; tail < 2 && the_cache() != NULL; tail++)
-        zs_cache_remove(cache, key_of(root, key, tail));
+    for (int tail = 0; tail < 2; tail++)
+        zs_cache_remove(&cache, key_of(root, key, tail));
     atomic_store(&h->use_vsi, false); /* a writer needs a version: plain requests are tried again */
 }
 

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,11 +27,9 @@ struct local_object {
 
 uint64_t zs_local_version(const struct stat *st)
 {
-    uint64_t v = (uint64_t)st->st_size;
-    v = v * 0x9E3779B97F4A7C15u + (uint64_t)st->st_ino;
-    v = v * 0x9E3779B97F4A7C15u + (uint64_t)st->st_mtim.tv_sec;
-    v = v * 0x9E3779B97F4A7C15u + (uint64_t)st->st_mtim.tv_nsec;
-    return v;
+    const uint64_t parts[] = {(uint64_t)st->st_size, (uint64_t)st->st_ino, (uint64_t)st->st_mtim.tv_sec,
+                              (uint64_t)st->st_mtim.tv_nsec};
+    return zs_hash(ZS_HASH, parts, sizeof parts);
 }
 
 /* ---- Open files: each is open while it is read, and then until others were read more recently ---- */
@@ -40,17 +37,12 @@ uint64_t zs_local_version(const struct stat *st)
 /* What the cache of open files may hold; each takes its share of it, so that their number follows the limit. */
 #define ALL_FILES ((uint64_t)1 << 32)
 
-static struct zs_cache *open_files; /* of descriptors + 1; NULL without memory */
-
 static void close_file(void *value)
 {
     (void)close((int)((intptr_t)value - 1));
 }
 
-static void make_open_files(void)
-{
-    open_files = zs_cache_create(ALL_FILES, close_file);
-}
+static struct zs_cache open_files = {.destroy = close_file, .budget = ALL_FILES}; /* of descriptors + 1 */
 
 static struct zs_cache_key key_of(const struct local_object *o)
 {
@@ -60,16 +52,9 @@ static struct zs_cache_key key_of(const struct local_object *o)
 /* Takes over the descriptor; NULL without memory, when it is closed. */
 static struct zs_cache_entry *keep_file(const struct local_object *o, int fd)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&once, make_open_files);
-    void *value = (void *)((intptr_t)fd + 1);
     const int most = zs_half_of_files();
-    struct zs_cache_entry *entry =
-        open_files != NULL ? zs_cache_put(open_files, key_of(o), value, ALL_FILES / (uint64_t)(most > 0 ? most : 1))
-                           : NULL;
-    if (entry == NULL)
-        close_file(value);
-    return entry;
+    return zs_cache_put(&open_files, key_of(o), (void *)((intptr_t)fd + 1),
+                        ALL_FILES / (uint64_t)(most > 0 ? most : 1));
 }
 
 static int descriptor_of(const struct zs_cache_entry *entry)
@@ -80,30 +65,24 @@ static int descriptor_of(const struct zs_cache_entry *entry)
 static void local_close(struct zs_object *object)
 {
     struct local_object *o = (struct local_object *)object;
-    if (o->base.is_versioned && open_files != NULL) /* it was opened */
-        zs_cache_remove(open_files, key_of(o));
+    if (o->base.is_versioned) /* it was opened */
+        zs_cache_remove(&open_files, key_of(o));
     free(o->path);
     free(o);
 }
 
-static enum zs_status check_file(const struct local_object *o, int fd, struct stat *st, struct zs_error *err)
-{
-    if (fd < 0 && means_absent(errno))
-        return zs_fail(err, ZS_NOT_FOUND, "%s: there is no such file", o->path);
-    if (fd < 0 || fstat(fd, st) != 0)
-        return zs_fail(err, ZS_IO, "%s: cannot be opened: %s", o->path, strerror(errno));
-    if (S_ISDIR(st->st_mode))
-        return zs_fail(err, ZS_IO, "%s: expected a file, found a directory", o->path);
-    if (!S_ISREG(st->st_mode))
-        return zs_fail(err, ZS_IO, "%s: expected a file, found a pipe or a device", o->path);
-    return ZS_OK;
-}
-
 static enum zs_status open_path(const struct local_object *o, int *fd, struct stat *st, struct zs_error *err)
 {
+    enum zs_status status = ZS_OK;
     /* O_NONBLOCK: opening a pipe must not wait for a writer. */
     *fd = zs_open_file(o->path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-    const enum zs_status status = check_file(o, *fd, st, err);
+    if (*fd < 0 && means_absent(errno))
+        return zs_fail(err, ZS_NOT_FOUND, "%s: there is no such file", o->path);
+    if (*fd < 0 || fstat(*fd, st) != 0)
+        status = zs_fail(err, ZS_IO, "%s: cannot be opened: %s", o->path, strerror(errno));
+    else if (!S_ISREG(st->st_mode))
+        status = zs_fail(err, ZS_IO, "%s: expected a file, found %s", o->path,
+                         S_ISDIR(st->st_mode) ? "a directory" : "a pipe or a device");
     if (status != ZS_OK && *fd >= 0)
         (void)close(*fd);
     return status;
@@ -119,7 +98,7 @@ static enum zs_status open_file(struct local_object *o, struct zs_error *err)
     o->base.is_versioned = true;
     struct zs_cache_entry *entry = keep_file(o, fd);
     ZS_TRY_MEMORY(entry, err);
-    zs_cache_release(open_files, entry);
+    zs_cache_release(entry);
     return ZS_OK;
 }
 
@@ -129,7 +108,7 @@ static enum zs_status acquire_file(struct local_object *o, struct zs_cache_entry
 {
     struct stat st;
     int fd;
-    *entry = zs_cache_get(open_files, key_of(o));
+    *entry = zs_cache_get(&open_files, key_of(o));
     if (*entry != NULL)
         return ZS_OK;
     enum zs_status status = open_path(o, &fd, &st, err);
@@ -223,7 +202,7 @@ static enum zs_status local_read(struct zs_object *object, uint64_t offset, size
     /* the unfinished append of a killed writer was cut off */
     if (status != ZS_OK && fstat(fd, &st) == 0 && (uint64_t)st.st_size < object->size)
         __atomic_store_n(&object->is_stale, true, __ATOMIC_RELAXED);
-    zs_cache_release(open_files, entry);
+    zs_cache_release(entry);
     return status;
 }
 
@@ -236,7 +215,7 @@ bool zs_local_is_changed(const struct zs_object *object, bool or_recently)
     if (acquire_file(o, &entry, NULL) != ZS_OK)
         return true;
     const bool is_known = fstat(descriptor_of(entry), &st) == 0 && clock_gettime(CLOCK_REALTIME, &now) == 0;
-    zs_cache_release(open_files, entry);
+    zs_cache_release(entry);
     return is_known && (zs_local_version(&st) != object->version ||
                         (or_recently && now.tv_sec - st.st_mtim.tv_sec < RECENT_SECONDS));
 }
@@ -280,7 +259,8 @@ static enum zs_status local_list(struct zs_store *store, const char *prefix, cha
     if (dir != NULL)
         closedir(dir);
     free(path);
-    return zs_names_finish(&found, status, names, err);
+    *names = found.list;
+    return status;
 }
 
 /* ---- The store ---- */

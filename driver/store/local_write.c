@@ -128,7 +128,7 @@ static enum zs_status open_temporary(struct local_store *store, struct local_wri
         zs_temporary_clean(store->base.root);
     const enum zs_status status = zs_temporary_create(store->base.root, &w->fd, &w->temp_path, err);
     if (status == ZS_OK)
-        zs_files_take(1);
+        zs_files_count(1);
     return status;
 }
 
@@ -136,7 +136,7 @@ static void writer_free(struct local_writer *w)
 {
     if (w->fd >= 0) {
         close(w->fd);
-        zs_files_give(1);
+        zs_files_count(-1);
     }
     free(w->path);
     free(w->temp_path);
@@ -246,7 +246,7 @@ static enum zs_status local_commit(struct zs_writer *writer, struct zs_error *er
 
 /* ---- Flushing a new store, whose objects are all flushed at once, so that they do not wait one by one ---- */
 
-/* Lists the files below a prefix, and the directories with it. */
+/* Lists the files below a prefix, which is "" or ends with a slash, and the directories with it. */
 static enum zs_status list_below(struct zs_store *store, const char *prefix, struct zs_names *files,
                                  struct zs_names *directories, struct zs_error *err)
 {
@@ -254,10 +254,8 @@ static enum zs_status list_below(struct zs_store *store, const char *prefix, str
     ZS_TRY(zs_names_add(directories, zs_vsi_path(store, prefix), err));
     enum zs_status status = store->ops->list(store, prefix, &names, err);
     for (char **name = names; name != NULL && *name != NULL && status == ZS_OK; name++) {
-        const size_t n = zs_prefix_length(*name);
-        char *below =
-            zs_format("%s%s%.*s", prefix, prefix[0] != '\0' ? "/" : "", (int)(n > 0 ? n : strlen(*name)), *name);
-        if (below != NULL && n > 0)
+        char *below = zs_format("%s%s", prefix, *name);
+        if (below != NULL && zs_prefix_length(*name) > 0)
             status = list_below(store, below, files, directories, err);
         else
             status = below != NULL ? zs_names_add(files, zs_vsi_path(store, below), err) : zs_fail_memory(err);

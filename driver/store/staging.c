@@ -16,7 +16,6 @@
 
 #include "base/descriptors.h"
 #include "base/map.h"
-#include "store/vsi.h"
 
 #define PREFIX ".shardedzarr-" /* of files */
 #define TEMPORARY ".tmp"       /* being written, or being removed */

@@ -181,11 +181,6 @@ enum zs_status zs_store_get_tagged(struct zs_store *store, const char *key, size
     return tag == NULL || *etag != NULL ? status : zs_fail_memory(err);
 }
 
-uint64_t zs_object_size(const struct zs_object *object)
-{
-    return object->size;
-}
-
 enum zs_status zs_object_read(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err)
 {
     if (offset > object->size || n > object->size - offset)
@@ -424,8 +419,15 @@ static enum zs_status list(struct zs_store *store, const char *prefix, bool with
 {
     ZS_TRY(check_prefix(store, prefix, err));
     ZS_TRY(zs_store_wait_commits(store, err));
-    ZS_TRY(store->ops->list(store, prefix, names, err));
-    char **kept = *names;
+    char **found = NULL;
+    enum zs_status status = store->ops->list(store, prefix, &found, err);
+    if (status == ZS_OK && found == NULL && (found = zs_calloc(1, sizeof *found)) == NULL)
+        status = zs_fail_memory(err);
+    if (status != ZS_OK) {
+        zs_names_free(found);
+        return status;
+    }
+    char **kept = *names = found;
     for (char **name = *names; *name != NULL; name++) {
         const size_t n = strlen(*name);
         if ((with_temporary || !zs_is_temporary_name(*name)) && n > 0 && is_key(*name, n - ((*name)[n - 1] == '/')))

@@ -109,8 +109,6 @@ enum zs_status zs_object_open_end(struct zs_store *store, const char *key, bool 
 /* Drops what this process remembers of an object; of all objects of all stores. */
 void zs_store_forget(struct zs_store *store, const char *key);
 void zs_store_forget_all(void);
-/* Bytes of the object when it was opened. */
-uint64_t zs_object_size(const struct zs_object *object);
 /* Reads exactly n bytes. ZS_CORRUPT for a range beyond the end. ZS_IO for a short answer, and where the object under
  * the key is no longer the one that was opened: zs_object_is_stale() is true from then on. */
 enum zs_status zs_object_read(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err);
@@ -250,6 +248,7 @@ struct zs_store_ops {
                            struct zs_error *err);
     enum zs_status (*read)(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err);
     void (*close)(struct zs_object *object);
+    /* *names, NULL before, may stay so where nothing is there; it is freed by the caller, also on failure. */
     enum zs_status (*list)(struct zs_store *s, const char *prefix, char ***names, struct zs_error *err);
     void (*free)(struct zs_store *s);
 
@@ -276,7 +275,7 @@ struct zs_store {
 };
 struct zs_object {
     struct zs_store *store;
-    uint64_t size;
+    uint64_t size;    /* bytes, when it was opened */
     uint64_t version; /* differs, as far as is known, when the object under this key was replaced */
     bool is_versioned; /* another `version` proves that it was replaced; else it is a guess */
     /* Its head or tail was remembered by this process and not requested. A further read finds out whether the object

@@ -392,7 +392,8 @@ static enum zs_status vsi_list(struct zs_store *store, const char *prefix, char 
         zs_error_set(err, "%s/%s: there is nothing", store->root, prefix);
     else if (status == ZS_IO || status == ZS_UNSUPPORTED)
         zs_error_set(err, "%s%s%s: cannot be listed: %s", store->root, prefix[0] != '\0' ? "/" : "", prefix, l.reason);
-    return zs_names_finish(&l.names, status, names, err);
+    *names = l.names.list;
+    return status;
 }
 
 /* ---- Removing ---- */

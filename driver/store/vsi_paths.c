@@ -3,7 +3,6 @@
 #define _GNU_SOURCE /* VSIStatBufL is a struct stat64 */
 #include <cpl_conv.h>
 #include <cpl_error.h>
-#include <cpl_multiproc.h>
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 #include <cpl_vsi_error.h>
@@ -303,6 +302,5 @@ static void context_release(void *options)
 
 __attribute__((constructor)) static void hand_down_settings(void)
 {
-    static const struct zs_thread_context hooks = {context_capture, context_enter, context_release};
-    zs_parallel_set_thread_context(&hooks);
+    zs_thread_hooks = (struct zs_thread_context){context_capture, context_enter, context_release};
 }

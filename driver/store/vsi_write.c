@@ -1,7 +1,7 @@
 /* Writing to a store in GDAL's virtual file systems: in memory to a file beside the object, which is renamed; elsewhere
  * to a temporary file, which is uploaded whole. Uploads to remote stores go over a version that they expect, again
  * where an answer was lost, and several at once beside the caller's work. */
-#define _GNU_SOURCE /* getrandom(), nanosleep() */
+#define _GNU_SOURCE /* getrandom(), usleep() */
 #include <cpl_conv.h>
 #include <cpl_vsi.h>
 #include <pthread.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cache.h"
@@ -60,7 +60,7 @@ static enum zs_status open_temporary(struct vsi_writer *w, struct zs_error *err)
     w->is_local = zs_path_kind_of(directory).is_local;
     if (w->is_local) { /* a killed writer leaves nothing */
         (void)VSIUnlink(w->temp_path);
-        zs_files_take(1);
+        zs_files_count(1);
     }
     return ZS_OK;
 }
@@ -68,7 +68,7 @@ static enum zs_status open_temporary(struct vsi_writer *w, struct zs_error *err)
 static void writer_free(struct vsi_writer *w)
 {
     if (w->is_local)
-        zs_files_give(1);
+        zs_files_count(-1);
     free(w->path);
     free(w->name);
     free(w->temp_path);
@@ -265,9 +265,7 @@ bool zs_conflict_again(int *tries)
     if (attempt >= ZS_MOST_CONFLICTS)
         return false;
     (void)getrandom(&chance, sizeof chance, GRND_NONBLOCK);
-    const uint64_t most_us = attempt < 6 ? (uint64_t)20000 << attempt : 1000000, us = chance % most_us;
-    const struct timespec time = {.tv_sec = 0, .tv_nsec = (long)us * 1000};
-    (void)nanosleep(&time, NULL);
+    (void)usleep((useconds_t)(chance % (attempt < 6 ? (uint64_t)20000 << attempt : 1000000)));
     return true;
 }
 
@@ -277,14 +275,13 @@ bool zs_conflict_again(int *tries)
 static bool has_bytes(struct zs_writer *writer, struct zs_object *object, uint64_t offset, uint64_t bytes)
 {
     struct zs_buffer both = {0};
-    struct zs_error ignored;
     const uint64_t end = offset + bytes;
-    bool is_same = zs_object_size(object) == writer->size &&
-                   zs_buffer_reset(&both, 2 * COMPARE_BYTES, &ignored) == ZS_OK;
+    bool is_same = object->size == writer->size &&
+                   zs_buffer_reset(&both, 2 * COMPARE_BYTES, NULL) == ZS_OK;
     while (offset < end && is_same) {
         const size_t n = (size_t)zs_min_u64(end - offset, COMPARE_BYTES);
-        is_same = zs_object_read(object, offset, n, both.data, &ignored) == ZS_OK &&
-                  zs_writer_read(writer, offset, n, both.data + n, &ignored) == ZS_OK &&
+        is_same = zs_object_read(object, offset, n, both.data, NULL) == ZS_OK &&
+                  zs_writer_read(writer, offset, n, both.data + n, NULL) == ZS_OK &&
                   memcmp(both.data, both.data + n, n) == 0;
         offset += n;
     }
@@ -304,9 +301,8 @@ static enum zs_status open_sent(const struct zs_writer *writer, struct zs_object
 static enum zs_status check_arrived(struct zs_writer *writer, struct zs_error *err)
 {
     struct zs_object *now;
-    struct zs_error ignored;
     const uint64_t n = zs_min_u64(writer->size, CHECKED_BYTES);
-    const enum zs_status opened = open_sent(writer, &now, &ignored);
+    const enum zs_status opened = open_sent(writer, &now, NULL);
     const bool is_there =
         opened == ZS_OK && has_bytes(writer, now, writer->size - n, n) && has_bytes(writer, now, 0, n);
     if (opened == ZS_OK)
@@ -376,14 +372,13 @@ bool zs_store_has_conditions(const struct zs_store *store)
 struct upload {
     char *key;                /* NULL: the place is free */
     struct zs_writer *writer; /* released when it is sent */
-    struct zs_async *async;   /* NULL: somebody waits for it */
+    struct zs_async *async;
     uint64_t bytes;           /* that are in memory meanwhile, at most */
 };
 
 struct zs_uploads {
     atomic_bool is_on;
-    pthread_mutex_t lock; /* of all below */
-    pthread_cond_t freed; /* a place was */
+    pthread_mutex_t lock; /* of all below; also held while an upload, which never takes it, is waited for */
     struct upload list[ZS_MOST_UPLOADS];
     size_t oldest;        /* the place that the next upload gets */
     enum zs_status first; /* the first failure */
@@ -402,34 +397,24 @@ static enum zs_status send_one(void *ctx, size_t item, struct zs_error *err)
 
 /* ---- With the lock held ---- */
 
-/* Waits until an upload has ended, and frees its place. Where another thread waits for it, waits until some place was
- * freed. The lock is not held meanwhile, so callers look again, in a loop, at what there is. */
+/* Waits until an upload has ended, and frees its place. */
 static void finish(struct zs_uploads *a, struct upload *u)
 {
     struct zs_error err = {0};
-    struct zs_async *async = u->async;
-    u->async = NULL;
-    if (async == NULL) {
-        (void)pthread_cond_wait(&a->freed, &a->lock);
-        return;
-    }
-    (void)pthread_mutex_unlock(&a->lock);
-    const enum zs_status status = zs_async_wait(async, &err);
-    (void)pthread_mutex_lock(&a->lock);
+    const enum zs_status status = zs_async_wait(u->async, &err);
     if (status != ZS_OK && a->first == ZS_OK) {
         a->first = status;
         a->err = err;
     }
     free(u->key);
     *u = (struct upload){0};
-    (void)pthread_cond_broadcast(&a->freed);
 }
 
 /* Waits for the upload of a key, or, with NULL, for all. */
 static void wait_for(struct zs_uploads *a, const char *key)
 {
     for (size_t i = 0; i < ZS_MOST_UPLOADS; i++)
-        while (a->list[i].key != NULL && (key == NULL || strcmp(a->list[i].key, key) == 0))
+        if (a->list[i].key != NULL && (key == NULL || strcmp(a->list[i].key, key) == 0))
             finish(a, &a->list[i]);
 }
 
@@ -474,14 +459,14 @@ static enum zs_status begin(struct zs_uploads *a, struct zs_writer *writer, stru
 
 /* ---- Without the lock ---- */
 
-static bool is_on(const struct zs_store *store)
+bool zs_store_overlaps(const struct zs_store *store)
 {
     return store->uploads != NULL && atomic_load(&store->uploads->is_on);
 }
 
 bool zs_writer_overlaps(const struct zs_writer *writer)
 {
-    return writer->expected == NULL && is_on(writer->store);
+    return writer->expected == NULL && zs_store_overlaps(writer->store);
 }
 
 enum zs_status zs_writer_send_later(struct zs_writer *writer, struct zs_error *err)
@@ -509,7 +494,7 @@ enum zs_status zs_store_wait_commits(struct zs_store *store, struct zs_error *er
 
 void zs_store_wait_commit(struct zs_store *store, const char *key)
 {
-    if (!is_on(store))
+    if (!zs_store_overlaps(store))
         return;
     (void)pthread_mutex_lock(&store->uploads->lock);
     wait_for(store->uploads, key);
@@ -521,15 +506,9 @@ bool zs_store_overlap(struct zs_store *store)
     struct zs_uploads *a = store->uploads;
     if (a == NULL && store->is_remote && store->read_only == NULL && (a = zs_calloc(1, sizeof *a)) != NULL) {
         (void)pthread_mutex_init(&a->lock, NULL);
-        (void)pthread_cond_init(&a->freed, NULL);
         store->uploads = a;
     }
     return a != NULL && !atomic_exchange(&a->is_on, true); /* without memory the caller waits for each object */
-}
-
-bool zs_store_overlaps(const struct zs_store *store)
-{
-    return is_on(store);
 }
 
 enum zs_status zs_store_overlap_end(struct zs_store *store, struct zs_error *err)
@@ -551,7 +530,6 @@ void zs_uploads_free(struct zs_store *store)
     if (a == NULL)
         return;
     (void)zs_store_overlap_end(store, NULL);
-    (void)pthread_cond_destroy(&a->freed);
     (void)pthread_mutex_destroy(&a->lock);
     free(a);
 }

@@ -160,7 +160,7 @@ static enum zs_status check_object(void *ctx, size_t item, struct zs_error *err)
     const bool is_absent = status == ZS_NOT_FOUND && !checked->is_listed; /* no listing has it */
     if (status == ZS_OK) {
         zs_check_count(check, 1, 0, 0);
-        const uint64_t size = zs_max_u64(zs_object_size(object), level->decoded_size + level->index_size);
+        const uint64_t size = zs_max_u64(object->size, level->decoded_size + level->index_size);
         if (level->is_shard && level->bytes_codec_count == 0)
             status = check_index(check, key, level, object, err);
         else if (level->is_shard && size > check->memory)

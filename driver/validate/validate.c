@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
 #include "zarr/document.h"
 
 /* ---- Reporting ---- */
@@ -13,7 +12,7 @@
  * not UTF-8, are shown as "?". */
 static void print(char *text)
 {
-    const bool is_utf8 = text == NULL || zs_utf8_check(text, strlen(text), NULL);
+    const bool is_utf8 = text == NULL || zs_utf8_length(text, strlen(text)) == strlen(text);
     for (char *p = text; p != NULL && *p != '\0'; p++)
         if ((unsigned char)*p < 0x20 || *p == 0x7F || (!is_utf8 && (unsigned char)*p > 0x7F))
             *p = '?';

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/utf8.h"
 #include "zarr/name.h"
 
 zs_json *zs_shape_list(const uint64_t *shape, int ndim)
@@ -280,7 +279,7 @@ enum zs_status zs_document_print(const struct zs_store *store, const char *path,
 {
     *text = zs_json_print_pretty(document);
     ZS_TRY_MEMORY(*text, err);
-    const size_t n = strlen(*text), valid = zs_utf8_length(*text, n, NULL), shown = valid < 20 ? valid : 20;
+    const size_t n = strlen(*text), valid = zs_utf8_length(*text, n), shown = valid < 20 ? valid : 20;
     const enum zs_status status =
         valid == n ? zs_json_parse(*text, n, NULL, err)
                    : zs_fail(err, ZS_INVALID, "expected UTF-8, found byte 0x%02x behind %.*s",
