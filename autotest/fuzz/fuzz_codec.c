@@ -18,7 +18,7 @@ static const char *const chains[][3] = {{"gzip"},
                                         {"numcodecs.lzma"},
                                         {"numcodecs.shuffle", "numcodecs.adler32"},
                                         {"numcodecs.crc32", "numcodecs.fletcher32"},
-                                        {"numcodecs.fletcher32", "numcodecs.lz4"}};
+                                        {"numcodecs.jenkins_lookup3", "numcodecs.lz4"}};
 enum { CHAINS = sizeof chains / sizeof chains[0] };
 
 static int chain_of(int number, struct zs_stage *chain)

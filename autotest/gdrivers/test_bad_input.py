@@ -216,7 +216,7 @@ REFUSED = {  # {case: (zarr.json, what the error must name)}
 WRONG = [("gzip", "level", (10, -1, "9")), ("zstd", "level", (23, 1.5)), ("blosc", "cname", ("quick",)), ("blosc", "clevel", (10,)),
          ("blosc", "shuffle", ("both", 1)), ("blosc", "typesize", (0,)), ("blosc", "blocksize", (-1,)), ("numcodecs.bz2", "level", (0,)),
          ("numcodecs.lzma", "format", (3,)), ("numcodecs.crc32", "location", ("middle",)), ("numcodecs.shuffle", "elementsize", (0,)),
-         ("numcodecs.blosc", "shuffle", (3,))]
+         ("numcodecs.jenkins_lookup3", "initval", (-1,)), ("numcodecs.jenkins_lookup3", "prefix", ([1],)), ("numcodecs.blosc", "shuffle", (3,))]
 REFUSED.update({"%s of %s: %s" % (member, name, value): (changed(codecs=[sharding(CHUNK, LITTLE, codec(name, **{member: value}))]), name + ".*" + member)
                 for name, member, values in WRONG for value in values})
 

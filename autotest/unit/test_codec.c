@@ -65,6 +65,7 @@ static const char *const codecs[] = {
     "numcodecs.crc32",
     "numcodecs.adler32 {'location':'end'}",
     "numcodecs.fletcher32",
+    "numcodecs.jenkins_lookup3 {'initval':5}",
 };
 enum { CODECS = sizeof codecs / sizeof codecs[0] };
 
@@ -286,6 +287,7 @@ TEST(test_checksums_of_known_bytes)
         {"numcodecs.adler32", {0xde, 0x01, 0x1e, 0x09}, true},
         {"numcodecs.crc32c", {0x83, 0x92, 0x06, 0xe3}, false},
         {"numcodecs.fletcher32", {0xd5, 0x09, 0xdf, 0x09}, false},
+        {"numcodecs.jenkins_lookup3", {0x96, 0x9a, 0x5d, 0x84}, false},
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         struct zs_error err;

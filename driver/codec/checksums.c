@@ -77,7 +77,15 @@ uint32_t zs_crc32c(const void *data, size_t n)
 
 struct checksum {
     int64_t at_start;
+    int64_t seed; /* jenkins_lookup3: initval */
 };
+
+static enum zs_status configure_jenkins(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
+{
+    if (zs_json_typeof(zs_json_get(configuration, "prefix")) != ZS_JSON_NULL)
+        return zs_fail(err, ZS_UNSUPPORTED, "prefix is not supported");
+    return ZS_OK;
+}
 
 /* Fletcher's sums of 16-bit words, big-endian, as HDF5 has them. 360 words are what 32 bits hold before they are
  * reduced. */
@@ -105,7 +113,45 @@ static uint32_t fletcher32(const unsigned char *bytes, size_t n)
     return high << 16 | low;
 }
 
-extern const struct zs_codec zs_codec_numcodecs_crc32, zs_codec_numcodecs_adler32, zs_codec_numcodecs_fletcher32;
+static uint32_t rotate(uint32_t x, int k)
+{
+    return x << k | x >> (32 - k);
+}
+
+/* Bob Jenkins' lookup3, bytes as little-endian words. */
+static uint32_t lookup3(const unsigned char *bytes, size_t n, uint32_t seed)
+{
+    uint32_t a = 0xdeadbeef + (uint32_t)n + seed, b = a, c = a;
+    for (; n > 12; n -= 12, bytes += 12) {
+        a += zs_load_le32(bytes);
+        b += zs_load_le32(bytes + 4);
+        c += zs_load_le32(bytes + 8);
+        a -= c, a ^= rotate(c, 4), c += b;
+        b -= a, b ^= rotate(a, 6), a += c;
+        c -= b, c ^= rotate(b, 8), b += a;
+        a -= c, a ^= rotate(c, 16), c += b;
+        b -= a, b ^= rotate(a, 19), a += c;
+        c -= b, c ^= rotate(b, 4), b += a;
+    }
+    if (n == 0)
+        return c;
+    unsigned char rest[12] = {0};
+    memcpy(rest, bytes, n);
+    a += zs_load_le32(rest);
+    b += zs_load_le32(rest + 4);
+    c += zs_load_le32(rest + 8);
+    c ^= b, c -= rotate(b, 14);
+    a ^= c, a -= rotate(c, 11);
+    b ^= a, b -= rotate(a, 25);
+    c ^= b, c -= rotate(b, 16);
+    a ^= c, a -= rotate(c, 4);
+    b ^= a, b -= rotate(a, 14);
+    c ^= b, c -= rotate(b, 24);
+    return c;
+}
+
+extern const struct zs_codec zs_codec_numcodecs_crc32, zs_codec_numcodecs_adler32,
+    zs_codec_numcodecs_fletcher32, zs_codec_numcodecs_jenkins;
 
 static uint32_t sum_of(const struct zs_stage *stage, const unsigned char *bytes, size_t n)
 {
@@ -115,6 +161,8 @@ static uint32_t sum_of(const struct zs_stage *stage, const unsigned char *bytes,
         return zs_adler32(bytes, n);
     if (stage->codec == &zs_codec_numcodecs_fletcher32)
         return fletcher32(bytes, n);
+    if (stage->codec == &zs_codec_numcodecs_jenkins)
+        return lookup3(bytes, n, (uint32_t)((const struct checksum *)stage->state)->seed);
     return zs_crc32c(bytes, n);
 }
 
@@ -154,16 +202,20 @@ static const struct zs_member start_members[] = {
     {"location", ZS_MEMBER_CHOICE, offsetof(struct checksum, at_start), .choices = locations, .standard = 1}, {0}};
 static const struct zs_member end_members[] = {
     {"location", ZS_MEMBER_CHOICE, offsetof(struct checksum, at_start), .choices = locations}, {0}};
+static const struct zs_member jenkins_members[] = {
+    {"initval", ZS_MEMBER_INTEGER, offsetof(struct checksum, seed), .high = UINT32_MAX}, {.name = "prefix"}, {0}};
 
-#define CHECKSUM(variable, text, known)                                                                                \
+#define CHECKSUM(variable, text, known, own)                                                                           \
     const struct zs_codec variable = {.name = text,                                                                    \
                                       .kind = ZS_BYTES_TO_BYTES,                                                       \
                                       .members = known,                                                                \
                                       .state_size = sizeof(struct checksum),                                           \
+                                      .configure = own,                                                                \
                                       .strip = strip,                                                                  \
                                       .encode = encode}
-CHECKSUM(zs_codec_crc32c, "crc32c", crc32c_members);
-CHECKSUM(zs_codec_numcodecs_crc32, "numcodecs.crc32", start_members);
-CHECKSUM(zs_codec_numcodecs_adler32, "numcodecs.adler32", start_members);
-CHECKSUM(zs_codec_numcodecs_crc32c, "numcodecs.crc32c", end_members);
-CHECKSUM(zs_codec_numcodecs_fletcher32, "numcodecs.fletcher32", NULL);
+CHECKSUM(zs_codec_crc32c, "crc32c", crc32c_members, NULL);
+CHECKSUM(zs_codec_numcodecs_crc32, "numcodecs.crc32", start_members, NULL);
+CHECKSUM(zs_codec_numcodecs_adler32, "numcodecs.adler32", start_members, NULL);
+CHECKSUM(zs_codec_numcodecs_crc32c, "numcodecs.crc32c", end_members, NULL);
+CHECKSUM(zs_codec_numcodecs_fletcher32, "numcodecs.fletcher32", NULL, NULL);
+CHECKSUM(zs_codec_numcodecs_jenkins, "numcodecs.jenkins_lookup3", jenkins_members, configure_jenkins);

@@ -14,7 +14,7 @@ extern const struct zs_codec zs_codec_numcodecs_fixedscaleoffset, zs_codec_numco
     zs_codec_numcodecs_astype, zs_codec_numcodecs_delta, zs_codec_numcodecs_packbits, zs_codec_numcodecs_zlib,
     zs_codec_numcodecs_bz2, zs_codec_numcodecs_lzma, zs_codec_numcodecs_lz4, zs_codec_numcodecs_blosc,
     zs_codec_numcodecs_shuffle, zs_codec_numcodecs_crc32, zs_codec_numcodecs_crc32c, zs_codec_numcodecs_adler32,
-    zs_codec_numcodecs_fletcher32;
+    zs_codec_numcodecs_fletcher32, zs_codec_numcodecs_jenkins;
 extern const struct zs_codec zs_codec_zfp, zs_codec_numcodecs_zfpy, zs_codec_vlen_utf8;
 
 static const struct {
@@ -56,6 +56,7 @@ static const struct {
     {"numcodecs.crc32c", &zs_codec_numcodecs_crc32c},
     {"numcodecs.adler32", &zs_codec_numcodecs_adler32},
     {"numcodecs.fletcher32", &zs_codec_numcodecs_fletcher32},
+    {"numcodecs.jenkins_lookup3", &zs_codec_numcodecs_jenkins},
 };
 
 enum zs_status zs_codec_find(const char *name, const struct zs_codec **codec, struct zs_error *err)
