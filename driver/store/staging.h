@@ -70,7 +70,7 @@ char *zs_staging_set_aside(const char *root);
 
 #define ZS_MARK_NAME ".unfinished"
 
-/* Puts the mark. *was_left: that of a maker who is gone was there. ZS_CONFLICT where one is that zs_mark_check() finds. */
+/* Puts the mark. *was_left: that of a maker who is gone was there. ZS_CONFLICT where zs_mark_check() finds one. */
 enum zs_status zs_mark_put(struct zs_store *store, bool overwrites, bool *was_left, struct zs_error *err);
 /* ZS_CONFLICT where a mark is there whose maker lives or, unless `overwrites`, may live: the message names it. */
 enum zs_status zs_mark_check(struct zs_store *store, bool overwrites, struct zs_error *err);
