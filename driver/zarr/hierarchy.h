@@ -129,7 +129,7 @@ bool zs_hierarchy_is_new(const struct zs_hierarchy *hierarchy);
 void zs_hierarchy_defer(struct zs_hierarchy *hierarchy, bool is_deferred);
 
 /* Returns whether the node was added through this hierarchy, and its document is not written yet. */
-bool zs_hierarchy_is_unpublished(const struct zs_hierarchy *hierarchy, const struct zs_node *node);
+bool zs_hierarchy_is_unpublished(struct zs_hierarchy *hierarchy, const struct zs_node *node);
 
 /* Returns whether chunks that are written beside those of an array (NULL: there is none) have keys "c.0", else "c/0":
  * no stored document has these. */
@@ -140,7 +140,7 @@ bool zs_hierarchy_takes_dots(const struct zs_hierarchy *hierarchy, const struct 
  * document is still pending; on a local disk, no other writer must have stored one. ZS_INVALID when the array is gone
  * or another array has taken its place. *version caches the version of the zarr.json that was last found unchanged (0
  * at first): the same version is not read again. */
-enum zs_status zs_hierarchy_check_array(const struct zs_hierarchy *hierarchy, const struct zs_node *node,
+enum zs_status zs_hierarchy_check_array(struct zs_hierarchy *hierarchy, const struct zs_node *node,
                                         uint64_t *version, struct zs_error *err);
 
 /* Writes the pending changes, all of them or none (flush.c). Puts the names that were touched over each zarr.json as it

@@ -66,10 +66,19 @@ bool zs_hierarchy_hides(const struct zs_hierarchy *hierarchy, const char *path, 
     return false;
 }
 
-bool zs_hierarchy_is_unpublished(const struct zs_hierarchy *hierarchy, const struct zs_node *node)
+/* Copies the entry of a node, all zero where there is none: the table moves when other threads look up nodes. */
+static struct zs_hierarchy_entry copy_entry(struct zs_hierarchy *hierarchy, const struct zs_node *node)
 {
+    (void)pthread_mutex_lock(&hierarchy->lock);
     const struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, node->path);
-    return entry != NULL && entry->change == ZS_CHANGE_NEW;
+    const struct zs_hierarchy_entry copy = entry != NULL ? *entry : (struct zs_hierarchy_entry){0};
+    (void)pthread_mutex_unlock(&hierarchy->lock);
+    return copy;
+}
+
+bool zs_hierarchy_is_unpublished(struct zs_hierarchy *hierarchy, const struct zs_node *node)
+{
+    return copy_entry(hierarchy, node).change == ZS_CHANGE_NEW;
 }
 
 bool zs_hierarchy_takes_dots(const struct zs_hierarchy *hierarchy, const struct zs_node *node)
@@ -80,9 +89,10 @@ bool zs_hierarchy_takes_dots(const struct zs_hierarchy *hierarchy, const struct 
     const bool is_slashed = node->array != NULL && !node->array->key_is_v2 && node->array->key_separator == '/';
     const struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, node->path);
     const bool is_pending = /* with such keys: they are no stored document's */
-        zs_hierarchy_is_unpublished(hierarchy, node) ||
-        (entry != NULL && entry->before != NULL &&
-         !zs_json_is_same(zs_json_get(entry->before, member), zs_json_get(node->document, member)));
+        entry != NULL &&
+        (entry->change == ZS_CHANGE_NEW ||
+         (entry->before != NULL &&
+          !zs_json_is_same(zs_json_get(entry->before, member), zs_json_get(node->document, member))));
     return is_slashed != is_pending;
 }
 
@@ -320,7 +330,7 @@ static enum zs_status check_members(const struct zs_hierarchy_entry *entry, cons
     for (const char *const *name = members; *name != NULL; name++) {
         const zs_json *is = zs_json_get(document, *name);
         if (!zs_is_same_member(node->array, *name, is, zs_json_get(node->document, *name)) &&
-            (entry == NULL || entry->before == NULL ||
+            (entry->before == NULL ||
              !zs_is_same_member(node->array, *name, is, zs_json_get(entry->before, *name))))
             return zs_fail(err, ZS_INVALID,
                            "\"%s\" changed since this array was opened, by another writer: no pixels are written",
@@ -367,15 +377,15 @@ static enum zs_status check_stored(struct zs_store *store, const struct zs_hiera
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s/%s", store->root, node->key);
 }
 
-enum zs_status zs_hierarchy_check_array(const struct zs_hierarchy *hierarchy, const struct zs_node *node,
+enum zs_status zs_hierarchy_check_array(struct zs_hierarchy *hierarchy, const struct zs_node *node,
                                         uint64_t *version, struct zs_error *err)
 {
-    const struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, node->path);
-    if (entry != NULL && entry->change == ZS_CHANGE_NEW)
+    const struct zs_hierarchy_entry entry = copy_entry(hierarchy, node);
+    if (entry.change == ZS_CHANGE_NEW)
         return check_new(hierarchy, node, err);
-    if (entry != NULL && entry->change == ZS_CHANGE_REMOVED)
+    if (entry.change == ZS_CHANGE_REMOVED)
         return ZS_OK;
-    const enum zs_status status = check_stored(hierarchy->store, entry, node, version, err);
+    const enum zs_status status = check_stored(hierarchy->store, &entry, node, version, err);
     return status != ZS_NOT_FOUND
         ? status
         : zs_fail(err, ZS_INVALID, "%s/%s: this array was removed after it was opened: no pixels are written",
