@@ -23,6 +23,7 @@ import json
 import logging
 import os
 import re
+import sys
 import xml.etree.ElementTree
 
 try:
@@ -121,7 +122,8 @@ def put(plan, level, x, y, pixels):
     target = open_level(plan, level, [], gdal.OF_UPDATE)
     target.WriteArray(pixels if target.RasterCount > 1 else pixels.reshape(pixels.shape[-2:]), x, y)
     target.FlushCache()
-    gdal.PushErrorHandler("CPLQuietErrorHandler")  # its close warns of overviews, which are made next
+    # Its close warns of overviews, which are made next.
+    gdal.PushErrorHandler(lambda level, number, text: level == gdal.CE_Warning or print(text, file=sys.stderr))
     target = None
     gdal.PopErrorHandler()
 

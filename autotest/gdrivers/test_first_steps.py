@@ -241,7 +241,7 @@ def test_creating_on_an_unreachable_server_names_the_server(s3, config):
     config("AWS_S3_ENDPOINT", "127.0.0.1:1")
     gdal.VSICurlClearCache()
     said = error_of(driver().Create, "/vsis3/bucket/a.zarr", 5, 5)
-    assert "/vsis3/bucket/a.zarr/.unfinished: " in said and "connect" in said.lower()
+    assert "/vsis3/bucket/a.zarr: cannot be listed: " in said and "connect" in said.lower()
 
 
 # -------------------------------------------------------------------------------------------------------- scales and nodata

@@ -95,7 +95,7 @@ def test_a_store_with_an_array_that_is_no_raster_of_ours_is_not_overwritten(tmp_
 
 # ------------------------------------------------------------------------------------------------------- what is not ours
 
-FOREIGN = ["notes.txt", "a/notes.txt", "a/c/photo.jpg", "photos/c/0.jpg", "a/c/0/x/0", "ovr_2x/zarr.json.bak", ".tmp", "x/zarr.txt", "a/c/x.tmp"]
+FOREIGN = ["notes.txt", "a/notes.txt", "c/2024", "a/c/1/1/7", "a/c/photo.jpg", "photos/c/0.jpg", "a/c/0/x/0", "ovr_2x/zarr.json.bak", ".tmp", "x/zarr.txt", "a/c/x.tmp"]
 
 
 @pytest.mark.parametrize("name", FOREIGN)

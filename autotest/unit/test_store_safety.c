@@ -73,7 +73,7 @@ TEST(test_mark_is_taken_over_where_its_maker_is_seen_to_be_gone_or_the_user_says
     write_file(root, ZS_MARK_NAME, elsewhere, strlen(elsewhere));
     CHECK(zs_mark_check(store, false, &err) == ZS_CONFLICT);
     CHECK_CONTAINS(err.message, "process 17 on elsewhere is making what shall be there, since 2026-01-01T00:00:00Z; if it "
-                                "was killed, give OVERWRITE=YES");
+                                "was killed, a new store with OVERWRITE=YES takes the place of what it left");
     must(zs_mark_remove(store, &err), &err);
     CHECK(exists(root, ZS_MARK_NAME)); /* it is another's */
     must(zs_mark_check(store, true, &err), &err);

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE /* strptime(), timegm() */
 /* Which commit of an Icechunk repository a name asks for. Branches, tags and commits are in one object (version 2), or
  * in one for each (version 1). */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -41,7 +42,9 @@ static bool parse_time(const char *text, uint64_t *out)
         if (p != NULL && *p == '.')
             for (p++; *p >= '0' && *p <= '9'; p++, unit /= 10)
                 micro += unit * (*p - '0');
-        if (p != NULL && *p != '\0')
+        if (p != NULL && (*p == 'Z' || *p == 'z'))
+            p++;
+        else if (p != NULL && *p != '\0')
             p = strptime(p, "%z", &t);
     }
     const struct tm given = t; /* timegm() makes a day or a second that is not there another */
@@ -219,10 +222,17 @@ static enum zs_status find_named(struct history *h, enum word what, const char *
 {
     if (h->info != NULL)
         return find_listed(h, what, name, id, err);
-    if (what == SNAPSHOT && zs_icechunk_is_id(name))
-        memcpy(id, name, ZS_ICECHUNK_ID_TEXT); /* opening it finds out whether it is there */
-    if (what == SNAPSHOT)
-        return zs_icechunk_is_id(name) ? ZS_OK : ZS_NOT_FOUND;
+    if (what == SNAPSHOT) {
+        struct zs_object *object = NULL;
+        char key[16 + ZS_ICECHUNK_ID_TEXT];
+        if (!zs_icechunk_is_id(name))
+            return ZS_NOT_FOUND;
+        (void)snprintf(key, sizeof key, "snapshots/%s", name);
+        memcpy(id, name, ZS_ICECHUNK_ID_TEXT);
+        const enum zs_status status = zs_object_open(h->files->store, key, &object, err);
+        zs_object_close(object);
+        return status;
+    }
     char *folder = zs_format("%.*s.%s", (int)strlen(words[what]) - 1, words[what], name);
     ZS_TRY_MEMORY(folder, err);
     const enum zs_status status =

@@ -410,27 +410,28 @@ static bool is_here(const struct maker *maker, const struct maker *us)
     return strchr(us->machine, '/') != NULL && strcmp(maker->machine, us->machine) == 0;
 }
 
-/* Reads the mark. *has_maker is false where none is named, as in a file that somebody else put. */
-static enum zs_status read_mark(struct zs_store *store, struct maker *maker, bool *has_maker, char **etag,
-                                struct zs_error *err)
+/* Reads the mark. ZS_CONFLICT where another object has its name. */
+static enum zs_status read_mark(struct zs_store *store, struct maker *maker, char **etag, struct zs_error *err)
 {
     struct zs_buffer text = {0};
     zs_store_forget(store, ZS_MARK_NAME);
-    const enum zs_status status = zs_store_get_tagged(store, ZS_MARK_NAME, MOST_BYTES, &text, etag, err);
-    *has_maker = status == ZS_OK && parse(&text, maker);
+    enum zs_status status = zs_store_get_tagged(store, ZS_MARK_NAME, MOST_BYTES, &text, etag, err);
+    if (status == ZS_OK && !parse(&text, maker))
+        status = zs_fail(err, ZS_CONFLICT, "%s/" ZS_MARK_NAME ": expected an object that this driver has put there",
+                         store->root);
     zs_buffer_free(&text);
     return status;
 }
 
-/* Like zs_mark_check(). *etag is the version of the mark that may be replaced, for the caller to free. */
-static enum zs_status check(struct zs_store *store, bool overwrites, bool *has_maker, char **etag,
-                            struct zs_error *err)
+/* Like zs_mark_check(). *etag is the version of the mark that may be replaced, "" where there is none, for the caller
+ * to free. */
+static enum zs_status check(struct zs_store *store, bool overwrites, char **etag, struct zs_error *err)
 {
     const struct maker us = this_process();
     struct maker maker;
     char since[WORD] = "";
-    const enum zs_status status = read_mark(store, &maker, has_maker, etag, err);
-    if (status != ZS_OK || !*has_maker)
+    const enum zs_status status = read_mark(store, &maker, etag, err);
+    if (status != ZS_OK)
         return status == ZS_NOT_FOUND ? ZS_OK : status;
     const bool is_seen = is_here(&maker, &us);
     const bool is_left = maker.process == us.process && atomic_load(&marks) == 0; /* it could not be removed */
@@ -440,14 +441,13 @@ static enum zs_status check(struct zs_store *store, bool overwrites, bool *has_m
     return zs_fail(err, ZS_CONFLICT,
                    "%s/" ZS_MARK_NAME ": process %ld on %.*s is making what shall be there, since %s%s",
                    store->root, maker.process, (int)strcspn(maker.machine, "/"), maker.machine, maker.at,
-                   lives ? "" : "; if it was killed, give OVERWRITE=YES");
+                   lives ? "" : "; if it was killed, a new store with OVERWRITE=YES takes the place of what it left");
 }
 
 enum zs_status zs_mark_check(struct zs_store *store, bool overwrites, struct zs_error *err)
 {
     char *etag = NULL;
-    bool has_maker;
-    const enum zs_status status = check(store, overwrites, &has_maker, &etag, err);
+    const enum zs_status status = check(store, overwrites, &etag, err);
     free(etag);
     return status;
 }
@@ -463,9 +463,10 @@ enum zs_status zs_mark_put(struct zs_store *store, bool overwrites, bool *was_le
     enum zs_status status = zs_store_put_over(store, ZS_MARK_NAME, "", text, strlen(text), err);
     while (status == ZS_CONFLICT && zs_conflict_again(&tries)) {
         char *etag = NULL;
-        const enum zs_status checked = check(store, overwrites, was_left, &etag, err);
+        const enum zs_status checked = check(store, overwrites, &etag, err);
         if (checked == ZS_OK)
             status = zs_store_put_over(store, ZS_MARK_NAME, etag, text, strlen(text), err);
+        *was_left = checked == ZS_OK && etag != NULL && etag[0] != '\0';
         free(etag);
         ZS_TRY(checked);
     }
@@ -478,13 +479,17 @@ enum zs_status zs_mark_remove(struct zs_store *store, struct zs_error *err)
 {
     const struct maker us = this_process();
     struct maker maker;
-    bool has_maker;
     char *etag = NULL;
-    (void)atomic_fetch_sub(&marks, 1);
-    enum zs_status status = read_mark(store, &maker, &has_maker, &etag, err);
+    zs_mark_leave();
+    enum zs_status status = read_mark(store, &maker, &etag, err);
     free(etag);
-    if (status == ZS_OK && has_maker && is_here(&maker, &us) && maker.process == us.process &&
+    if (status == ZS_OK && is_here(&maker, &us) && maker.process == us.process &&
         strcmp(maker.since, us.since) == 0)
         status = zs_store_remove(store, ZS_MARK_NAME, err);
     return status == ZS_NOT_FOUND ? ZS_OK : status;
+}
+
+void zs_mark_leave(void)
+{
+    (void)atomic_fetch_sub(&marks, 1);
 }

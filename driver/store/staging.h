@@ -72,7 +72,10 @@ char *zs_staging_set_aside(const char *root);
 
 /* Puts the mark. *was_left: that of a maker who is gone was there. ZS_CONFLICT where zs_mark_check() finds one. */
 enum zs_status zs_mark_put(struct zs_store *store, bool overwrites, bool *was_left, struct zs_error *err);
-/* ZS_CONFLICT where a mark is there whose maker lives or, unless `overwrites`, may live: the message names it. */
+/* ZS_CONFLICT where a mark is there whose maker lives or, unless `overwrites`, may live: the message names it. Likewise
+ * where another object has its name. */
 enum zs_status zs_mark_check(struct zs_store *store, bool overwrites, struct zs_error *err);
 /* Removes the mark, which this process put, unless another maker's is there by now. */
 enum zs_status zs_mark_remove(struct zs_store *store, struct zs_error *err);
+/* In place of removing the mark: it stays, for the next maker to remove what is there. */
+void zs_mark_leave(void);

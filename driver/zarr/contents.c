@@ -19,6 +19,7 @@ struct owner {
     const char *array;                /* its path; NULL: a group's, or not known */
     const struct zs_array_meta *meta; /* NULL: the document is missing, or cannot be read */
     bool has_document;
+    const char *above; /* path of the closest node above that has one; NULL: there is none */
 };
 
 /* A directory that is searched. */
@@ -39,14 +40,15 @@ struct search {
 
 /* ---- Names ---- */
 
-/* The key of a chunk, below its array, at the end of a path without a document of that: the last "c", with numbers
- * behind it. No root is an array. NULL: there is none. */
-static const char *guess_key(const char *path)
+/* The key of a chunk at the end of a path, of an array whose document is missing: the last "c", with numbers behind it.
+ * The array lies below the node `above`, or below the root: "a/c/0" is a chunk of "a", "c/0" is none. NULL: there is
+ * none. */
+static const char *guess_key(const char *path, const char *above)
 {
-    const char *p = path + strlen(path);
-    while (p > path && strchr("0123456789./", p[-1]) != NULL)
+    const char *below = above != NULL ? zs_path_below(above, path) : path, *p = path + strlen(path);
+    while (p > below && strchr("0123456789./", p[-1]) != NULL)
         p--;
-    return p - path > 2 && p[-1] == 'c' && p[-2] == '/' ? p - 1 : NULL;
+    return p - below > 2 && p[-1] == 'c' && p[-2] == '/' ? p - 1 : NULL;
 }
 
 /* Whether a key is that of a chunk of the owner, or with is_directory of a directory that may hold chunks: numbers
@@ -56,7 +58,7 @@ static bool is_chunk_key(const struct owner *owner, const char *key, bool is_dir
 {
     const struct zs_array_meta *meta = owner->meta;
     const char *begin = owner->array != NULL ? zs_path_below(owner->array, key)
-                                             : owner->has_document ? NULL : guess_key(key);
+                                             : owner->has_document ? NULL : guess_key(key, owner->above);
     const char *p = begin;
     if (begin == NULL)
         return false;
@@ -150,11 +152,12 @@ static enum zs_status take_directory(struct search *search, const struct directo
     char *key = zs_path_join(d->key, name);
     ZS_TRY_MEMORY(key, err);
     const bool is_for_chunks = is_chunk_key(&d->owner, key, true);
+    const struct owner other = {.above = d->owner.has_document ? d->key : d->owner.above};
     enum zs_link link;
     struct zs_node *node = NULL;
     enum zs_status status = zs_store_is_link(search->store, key, &link, err);
     if (status == ZS_OK && link == ZS_LINK_NONE)
-        return add_directory(search, key, is_for_chunks ? d->owner : (struct owner){0}, err);
+        return add_directory(search, key, is_for_chunks ? d->owner : other, err);
     if (status == ZS_OK)
         status = load(search, key, &node, err);
     const bool is_own_link = is_for_chunks || node != NULL;
@@ -178,7 +181,7 @@ static enum zs_status read_directory(void *ctx, size_t item, struct zs_error *er
     if (d->has_document)
         ZS_TRY(load(search, d->key, &d->node, err));
     if (d->node != NULL)
-        d->owner = (struct owner){d->node->type == ZS_NODE_ARRAY ? d->key : NULL, d->node->array, true};
+        d->owner = (struct owner){d->node->type == ZS_NODE_ARRAY ? d->key : NULL, d->node->array, true, NULL};
     return ZS_OK;
 }
 

@@ -269,8 +269,15 @@ const zs_json *zs_document_listing(const zs_json *document)
 
 zs_json *zs_document_own(const zs_json *document)
 {
-    zs_json *own = zs_json_copy(document);
-    zs_json_remove(own, "consolidated_metadata");
+    if (!zs_json_is_object(document))
+        return zs_json_copy(document);
+    zs_json *own = zs_json_new_object();
+    for (const zs_json *m = zs_json_first(document); m != NULL && own != NULL; m = zs_json_next(m))
+        if (strcmp(zs_json_name(m), "consolidated_metadata") != 0 &&
+            zs_json_add(own, zs_json_name(m), zs_json_copy(m)) == NULL) {
+            zs_json_free(own);
+            own = NULL;
+        }
     return own;
 }
 
@@ -334,6 +341,18 @@ static const struct zs_listed *find_put(const struct zs_listed *list, size_t cou
     return NULL;
 }
 
+/* Whether two documents are the same but for consolidated metadata; false without memory. */
+static bool is_same(const zs_json *a, const zs_json *b)
+{
+    if (zs_json_is_same(a, b))
+        return true;
+    zs_json *x = zs_document_own(a), *y = zs_document_own(b);
+    const bool is = x != NULL && y != NULL && zs_json_is_same(x, y);
+    zs_json_free(x);
+    zs_json_free(y);
+    return is;
+}
+
 /* Adds documents (taken over) as the consolidated metadata of a group; false without memory. */
 static bool add_listing(zs_json *group, zs_json *metadata)
 {
@@ -382,7 +401,7 @@ enum zs_status zs_document_consolidate(zs_json *group, const struct zs_listed *l
         else if (by->document == NULL)
             removes = true;
         else
-            same += zs_json_is_same(by->document, m);
+            same += is_same(by->document, m);
     }
     const bool changes = removes || same < put;
     zs_json *listed = changes && n > 0 ? list_all(all, n) : NULL;

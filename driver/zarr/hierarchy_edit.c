@@ -101,7 +101,9 @@ static enum zs_status note(struct zs_hierarchy *hierarchy, const char *path, str
 {
     ZS_TRY(zs_hierarchy_check_writable(hierarchy, err));
     ZS_TRY(zs_hierarchy_check_path(path, err));
+    (void)pthread_mutex_lock(&hierarchy->lock);
     struct zs_hierarchy_entry *entry = zs_hierarchy_entry_make(hierarchy, path);
+    (void)pthread_mutex_unlock(&hierarchy->lock);
     ZS_TRY_MEMORY(entry, err);
     hierarchy->edits++;
     if (entry->change == ZS_CHANGE_EDIT || entry->change == ZS_CHANGE_NEW)
@@ -414,6 +416,43 @@ enum zs_status zs_root_consolidate(struct zs_hierarchy *hierarchy, struct zs_err
 
 /* ---- Renaming a node within its group: its directory moves ---- */
 
+/* Copies a node to its path behind a move; NULL without memory. */
+static struct zs_node *copy_at(const struct zs_node *node, const char *from, const char *to)
+{
+    struct zs_node *copy = NULL;
+    char *path = zs_format("%s%s", to, node->path + strlen(from));
+    if (path != NULL && node->is_implicit)
+        (void)zs_node_create_implicit(path, &copy, NULL);
+    else if (path != NULL)
+        (void)zs_node_create(path, zs_json_copy(node->document), true, &copy, NULL);
+    free(path);
+    return copy;
+}
+
+/* Moves what the table has at and below a path to another one. */
+static enum zs_status move_nodes(struct zs_hierarchy *hierarchy, const char *from, const char *to,
+                                 struct zs_error *err)
+{
+    size_t first = 0, end;
+    while (first < hierarchy->count && !zs_path_is_within(hierarchy->entries[first].path, from))
+        first++;
+    end = first;
+    while (end < hierarchy->count && zs_path_is_within(hierarchy->entries[end].path, from))
+        end++;
+    for (size_t left = end - first; left > 0; left--, first++) {
+        const size_t count = hierarchy->count;
+        if (hierarchy->entries[first].node == NULL)
+            continue;
+        struct zs_node *copy = copy_at(hierarchy->entries[first].node, from, to);
+        ZS_TRY_MEMORY(copy, err);
+        vacate(hierarchy, &hierarchy->entries[first]);
+        ZS_TRY(put_node(hierarchy, copy, err));
+        if (zs_path_compare(to, from) < 0) /* it was put before them */
+            first += hierarchy->count - count;
+    }
+    return ZS_OK;
+}
+
 static enum zs_status put_document(struct zs_store *store, const char *path, const zs_json *document,
                                    struct zs_error *err)
 {
@@ -425,64 +464,64 @@ static enum zs_status put_document(struct zs_store *store, const char *path, con
     return status;
 }
 
-/* Takes the consolidated metadata out of the groups above a path: readers must not take moved chunks for absent
- * ones. */
-static enum zs_status unlist(struct zs_store *store, const char *path, struct zs_error *err)
+/* Lists in a group's document what is at and below a path in it under another one. */
+static enum zs_status list_moved(zs_json *document, const char *from, const char *to, struct zs_error *err)
 {
-    zs_json *document = NULL;
-    char *group = zs_path_parent(path);
-    if (group == NULL)
-        return path[0] == '\0' ? ZS_OK : zs_fail_memory(err);
-    enum zs_status status = zs_document_load(store, group, &document, NULL, err);
-    if (status == ZS_OK && zs_document_listing(document) != NULL) {
-        zs_json_remove(document, "consolidated_metadata");
-        status = put_document(store, group, document, err);
+    zs_json *moved = zs_json_new_object();
+    bool ok = moved != NULL;
+    for (const zs_json *m = zs_json_first(zs_document_listing(document)); m != NULL && ok; m = zs_json_next(m)) {
+        const char *name = zs_json_name(m);
+        if (zs_path_is_within(name, to)) /* it was not there any more */
+            continue;
+        char *path = zs_path_is_within(name, from) ? zs_format("%s%s", to, name + strlen(from)) : zs_strdup(name);
+        ok = path != NULL && zs_json_add(moved, path, zs_json_copy(m)) != NULL;
+        free(path);
     }
+    if (ok)
+        ok = zs_json_set(zs_json_get_mutable(document, "consolidated_metadata"), "metadata", moved) != NULL;
+    else
+        zs_json_free(moved);
+    return ok ? ZS_OK : zs_fail_memory(err);
+}
+
+/* Renames a directory, while a group above it (NULL: there is none), and all above that, have no consolidated metadata:
+ * readers must not take moved chunks for absent ones. */
+static enum zs_status rename_below(struct zs_store *store, const char *group, const char *from, const char *to,
+                                   bool *is_moved, struct zs_error *err)
+{
+    zs_json *document = NULL, *own = NULL;
+    if (group == NULL) {
+        const enum zs_status status = zs_store_rename(store, from, to, err);
+        *is_moved = status == ZS_OK;
+        return status;
+    }
+    ZS_TRY(zs_document_load(store, group, &document, NULL, err));
+    const bool is_listed = zs_document_listing(document) != NULL;
+    char *above = zs_path_parent(group);
+    enum zs_status status = above != NULL || group[0] == '\0' ? ZS_OK : zs_fail_memory(err);
+    if (is_listed && status == ZS_OK)
+        status = (own = zs_document_own(document)) != NULL ? put_document(store, group, own, err) : zs_fail_memory(err);
     if (status == ZS_OK)
-        status = unlist(store, group, err);
+        status = rename_below(store, above, from, to, is_moved, err);
+    if (is_listed && *is_moved && status == ZS_OK)
+        status = list_moved(document, zs_path_below(group, from), zs_path_below(group, to), err);
+    if (is_listed && *is_moved && status == ZS_OK)
+        status = put_document(store, group, document, err);
+    else if (own != NULL && !*is_moved)
+        (void)put_document(store, group, document, NULL);
     zs_json_free(document);
-    free(group);
+    zs_json_free(own);
+    free(above);
     return status;
 }
 
-/* Finds all nodes anew, if the root's document lists them. */
-static enum zs_status find_again(struct zs_hierarchy *hierarchy, bool *is_listed, struct zs_error *err)
-{
-    const struct zs_node *root, **nodes;
-    size_t count;
-    while (hierarchy->count > 0) {
-        struct zs_hierarchy_entry *entry = &hierarchy->entries[--hierarchy->count];
-        vacate(hierarchy, entry);
-        free(entry->path);
-    }
-    hierarchy->is_walked = hierarchy->is_consolidated = false;
-    ZS_TRY(zs_hierarchy_node(hierarchy, "", &root, err));
-    *is_listed = *is_listed || zs_json_size(zs_document_listing(root->document)) > 0;
-    if (!*is_listed)
-        return ZS_OK;
-    ZS_TRY(zs_hierarchy_list(hierarchy, &nodes, &count, err));
-    free(nodes);
-    return ZS_OK;
-}
-
-/* Lists them there. */
-static enum zs_status list_again(struct zs_hierarchy *hierarchy, struct zs_error *err)
-{
-    bool is_listed = true;
-    ZS_TRY(find_again(hierarchy, &is_listed, err));
-    ZS_TRY(zs_root_consolidate(hierarchy, err));
-    return put_document(hierarchy->store, "", hierarchy->entries[0].node->document, err);
-}
-
-/* Renames a directory in a store that is locked where there are locks. */
-static enum zs_status rename_stored(struct zs_hierarchy *hierarchy, const char *from, const char *to,
+/* Renames a directory in a group of a store that is locked where there are locks. */
+static enum zs_status rename_stored(struct zs_store *store, const char *parent, const char *from, const char *to,
                                     struct zs_error *err)
 {
-    struct zs_store *store = hierarchy->store;
     char **names = NULL;
     zs_json *document = NULL;
-    bool is_listed = false;
-    const bool was_consolidated = hierarchy->is_consolidated;
+    bool is_moved = false;
     enum zs_status status = zs_store_list(store, from, &names, err);
     const bool is_there = status == ZS_OK && names[0] != NULL;
     zs_names_free(names);
@@ -491,15 +530,7 @@ static enum zs_status rename_stored(struct zs_hierarchy *hierarchy, const char *
     if (status == ZS_OK)
         status = zs_document_load(store, from, &document, NULL, err); /* a node whose document is damaged stays */
     zs_json_free(document);
-    ZS_TRY(status);
-    ZS_TRY(find_again(hierarchy, &is_listed, err)); /* what cannot be listed afterwards is not renamed */
-    status = unlist(store, from, err);
-    if (status == ZS_OK)
-        status = zs_store_rename(store, from, to, err);
-    const enum zs_status again = is_listed ? list_again(hierarchy, status == ZS_OK ? err : NULL)
-                                           : find_again(hierarchy, &is_listed, status == ZS_OK ? err : NULL);
-    hierarchy->is_consolidated = was_consolidated && is_listed && again == ZS_OK;
-    return status == ZS_OK ? again : status;
+    return status == ZS_OK ? rename_below(store, parent, from, to, &is_moved, err) : status;
 }
 
 enum zs_status zs_node_rename(struct zs_hierarchy *hierarchy, const char *path, const char *name, struct zs_error *err)
@@ -516,9 +547,11 @@ enum zs_status zs_node_rename(struct zs_hierarchy *hierarchy, const char *path, 
     char *parent = zs_path_parent(path);
     enum zs_status status = parent != NULL ? new_path(hierarchy, parent, name, &to, err) : zs_fail_memory(err);
     if (status == ZS_OK && (status = zs_hierarchy_enter(store, &lock, err)) == ZS_OK) {
-        status = rename_stored(hierarchy, path, to, err);
+        status = rename_stored(store, parent, path, to, err);
         zs_store_unlock(store, lock);
     }
+    if (status == ZS_OK)
+        status = zs_hierarchy_keep(hierarchy, move_nodes(hierarchy, path, to, err));
     free(parent);
     free(to);
     return status;

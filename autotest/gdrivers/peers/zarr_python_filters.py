@@ -42,7 +42,7 @@ def bytes_codecs(rng, itemsize):
              lambda: nc.LZMA(), lambda: nc.LZ4(acceleration=1), lambda: nc.Zstd(level=int(rng.integers(-3, 9))),
              lambda: nc.Blosc(cname=pick(rng, ["lz4", "zstd", "zlib", "blosclz", "lz4hc"]), clevel=int(rng.integers(0, 10)), shuffle=int(rng.integers(-1, 3))),
              lambda: nc.Shuffle(elementsize=itemsize), lambda: nc.CRC32(), lambda: nc.CRC32(location="end"), lambda: nc.CRC32C(),
-             lambda: nc.Adler32(), lambda: nc.Adler32(location="end"), lambda: nc.Fletcher32(),
+             lambda: nc.Adler32(), lambda: nc.Adler32(location="end"), lambda: nc.Fletcher32(), nc.JenkinsLookup3(initval=int(rng.integers(0, 99))),
              lambda: Crc32cCodec(), lambda: GzipCodec(level=3), lambda: ZstdCodec(level=1), lambda: BloscCodec(cname="zstd", typesize=itemsize)]
     return [pick(rng, every)() for _ in range(int(rng.integers(0, 4)))]
 

@@ -159,7 +159,7 @@ static void setDimensions(Creation &o, Value &v)
     for (int i = 0; i < names.size() && !v.isRefused; i++)
     {
         if (!zsIsArrayName(names[i]) || names[i] == o.array_name)
-            v.Refuse("names without /, other than ARRAY_NAME");
+            v.Refuse("names without /, not .z..., other than ARRAY_NAME");
         else if (std::find(o.dim_names.begin(), o.dim_names.end(), names[i]) != o.dim_names.end())
             v.Refuse("names that differ");
         o.dim_names.push_back(names[i]);

@@ -55,15 +55,6 @@ void zsForgetListing(const std::string &path)
         VSICurlPartialClearCache(CPLGetPath(path.c_str()));
 }
 
-/* Whether it is what a maker who is gone left on an object store, or chunks of a store whose deletion was cut short.
- * Everything else without a root may be a folder of stores. */
-static bool isUnfinished(const ZSContents &contents, bool hasMark)
-{
-    const struct zs_names &own = contents.found.own;
-    return contents.store->is_remote && !contents.HasRoot() && contents.found.foreign_count == 0 &&
-           (hasMark || (own.count > 0 && std::none_of(own.list, own.list + own.count, zs_is_document)));
-}
-
 /* Whether a directory without zarr.json is a store of Zarr v2. */
 static bool isV2(const std::string &path)
 {
@@ -149,6 +140,26 @@ static bool isAllOwn(const std::string &store, const ZSContents &contents, const
                     zsShown(store).c_str(), done, contents.found.foreign);
 }
 
+static bool refuseNoStore(const std::string &root, bool isDirectory)
+{
+    const char *found = isDirectory && isV2(root) ? "exists and is a store of Zarr v2; it is not overwritten"
+                                                  : "exists and is not a Zarr store; it is not overwritten";
+    return zsRefuse(CPLE_AppDefined, "%s: %s%s", zsShown(root).c_str(), found,
+                    isDirectory ? ": what a killed program left you remove yourself (gdal.RmdirRecursive())" : "");
+}
+
+bool zsMayMark(struct zs_store *store)
+{
+    struct zs_error err;
+    char **names = nullptr;
+    const enum zs_status status = store->ops->list(store, "", &names, &err);
+    const ZSOwned<char *> namesFreed(names, zs_names_free);
+    if (status != ZS_OK)
+        return status == ZS_NOT_FOUND || status == ZS_UNSUPPORTED || zsReport(err);
+    return names[0] == nullptr || zs_is_one_of("zarr.json", names) || zs_is_one_of(ZS_MARK_NAME, names) ||
+           refuseNoStore(store->root, true);
+}
+
 /* Finds out whether anything is at `root`, which is more than an empty directory, and whether it is a directory, whose
  * contents are then in `contents`. A file of no bytes, as rasterio's MemoryFile makes one, has nothing to lose and
  * goes. False (CPLError emitted) where that cannot be found out. */
@@ -173,12 +184,11 @@ static bool lookAt(const std::string &root, ZSContents &contents, bool &isThere,
 
 bool zsMayReplace(const std::string &root, bool overwrite, bool wasLeft, bool &isThere)
 {
-    const std::string name = zsShown(root);
     ZSContents contents;
     bool isDirectory = false;
     if (!lookAt(root, contents, isThere, isDirectory))
         return false;
-    if (isThere && isDirectory && isUnfinished(contents, wasLeft))
+    if (isDirectory && wasLeft && !contents.HasRoot() && contents.found.foreign_count == 0)
     {
         isThere = false;
         return contents.Remove();
@@ -186,13 +196,11 @@ bool zsMayReplace(const std::string &root, bool overwrite, bool wasLeft, bool &i
     if (!isThere)
         return true;
     if (!isDirectory || !contents.HasRoot())
-        return zsRefuse(CPLE_AppDefined, "%s: %s", name.c_str(),
-                        isDirectory && isV2(root) ? "exists and is a store of Zarr v2; it is not overwritten"
-                                                  : "exists and is not a Zarr store; it is not overwritten");
+        return refuseNoStore(root, isDirectory);
     const std::string above = zsStoreAbove(root);
     if (!above.empty())
-        return zsRefuse(CPLE_AppDefined, "%s: is not overwritten alone: it is in the store %s", name.c_str(),
-                        above.c_str());
+        return zsRefuse(CPLE_AppDefined, "%s: is not overwritten alone: it is in the store %s",
+                        zsShown(root).c_str(), above.c_str());
     return isAllOwn(root, contents, "overwritten") &&
            (overwrite || isOneRaster(root, "OVERWRITE=YES replaces it, APPEND_SUBDATASET=YES adds a raster to it")) &&
            isRemovable(contents);
@@ -207,12 +215,11 @@ void zsRemoveExternalOverviews(const std::string &store)
         VSIUnlink(file.c_str());
 }
 
-void zsRemoveSilently(const std::string &path)
+bool zsRemoveSilently(const std::string &path)
 {
     const ZSQuiet quiet;
     ZSContents contents;
-    if (contents.Find(path))
-        contents.Remove();
+    return contents.Find(path) && contents.Remove();
 }
 
 void zsRemoveLeftovers(const std::string &root)
@@ -229,21 +236,31 @@ static bool deleteStore(const std::string &store)
     static const char ADVICE[] = "remove its folder yourself (rm -r, gdal.RmdirRecursive())";
     ZSContents contents;
     struct zs_error err;
+    bool wasLeft;
     if (!contents.Find(store))
         return false;
+    const bool marks = contents.store->is_remote && zs_store_has_conditions(contents.store);
     if (contents.found.is_marked && zs_mark_check(contents.store, false, &err) != ZS_OK)
         return zsReport(err);
     if (!isAllOwn(store, contents, "deleted") || (contents.HasRoot() && !isOneRaster(store, ADVICE)) ||
         !isRemovable(contents))
         return false;
     zsRemoveLeftovers(store);
-    if (contents.found.is_marked && zs_store_remove(contents.store, ZS_MARK_NAME, &err) != ZS_OK)
+    // Without its root a store is told from a folder of others by the mark: the next deletion does the rest.
+    if (marks && zs_mark_put(contents.store, false, &wasLeft, &err) != ZS_OK)
+        return zsReport(err);
+    if (!marks && contents.found.is_marked && zs_store_remove(contents.store, ZS_MARK_NAME, &err) != ZS_OK)
         return zsReport(err);
     // A hidden name first: no reader opens a store of which a part is removed, and no new one loses objects.
     const std::unique_ptr<char, decltype(&free)> aside(zs_staging_set_aside(store.c_str()), free);
     if (aside != nullptr && zs_store_moved(contents.store, aside.get(), &err) != ZS_OK)
         return zsReport(err);
-    if (!contents.Remove()) // what is left of it keeps its overviews
+    const bool ok = contents.Remove(); // else what is left of it keeps its overviews
+    if (marks && !ok)
+        zs_mark_leave();
+    else if (marks && zs_mark_remove(contents.store, &err) != ZS_OK)
+        return zsReport(err);
+    if (!ok)
         return false;
     zsRemoveExternalOverviews(store);
     return true;
@@ -310,7 +327,7 @@ CPLErr zsDelete(const char *name)
         const ZSQuiet quiet;
         ZSContents contents;
         return zsIsRemote(store) && !zsExists(store + "/zarr.json") && contents.Find(store) &&
-               isUnfinished(contents, contents.found.is_marked);
+               contents.found.is_marked && !contents.HasRoot() && contents.found.foreign_count == 0;
     };
     if (!isLeft() && !isStore(name, connection))
         return CE_Failure;

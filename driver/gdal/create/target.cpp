@@ -19,6 +19,11 @@ bool ZSNewStore::PutMark(const std::string &root, bool &wasLeft)
     struct zs_store *at = nullptr;
     enum zs_status status = zs_store_open(root.c_str(), &at, &err);
     const bool isMarked = status == ZS_OK && zs_store_has_conditions(at);
+    if (isMarked && !zsMayMark(at))
+    {
+        zs_store_free(at);
+        return false;
+    }
     if (isMarked)
         status = zs_mark_put(at, m_overwrite, &wasLeft, &err);
     if (status == ZS_OK && isMarked)
@@ -40,9 +45,12 @@ bool ZSNewStore::Begin(const std::string &root, bool overwrite, bool fsync)
                         "store", zsShown(root).c_str());
     zsRemoveLeftovers(root);
     // The mark comes first, so that no other writer makes a store between the look at what is there and the mark.
-    if ((zs_path_is_remote(root.c_str()) && !PutMark(root, wasLeft)) ||
-        !zsMayReplace(root, overwrite, wasLeft, replaces))
+    if (zs_path_is_remote(root.c_str()) && !PutMark(root, wasLeft))
         return false;
+    m_isLeft = wasLeft;
+    if (!zsMayReplace(root, overwrite, wasLeft, replaces))
+        return false;
+    m_isLeft = false;
     zsForgetListing(root); // GDAL remembers that nothing is there: it would not take the name for a folder
     if (zs_staging_begin(root.c_str(), replaces, &m_staging, &err) != ZS_OK)
         return zsReport(err);
@@ -85,10 +93,12 @@ ZSNewStore::~ZSNewStore()
     // An upload that is under way would end after the removal.
     if (m_isOpen && store->store != nullptr && zs_store_wait_commits(store->store, &err) != ZS_OK)
         CPLDebug("ShardedZarr", "%s", err.message);
-    if (m_isOpen)
-        zsRemoveSilently(m_staging.path);
+    if (m_isOpen && !zsRemoveSilently(m_staging.path) && Path() == Root())
+        m_isLeft = true;
     zs_staging_end(&m_staging);
-    if (m_marked != nullptr && zs_mark_remove(m_marked, &err) != ZS_OK)
+    if (m_marked != nullptr && m_isLeft)
+        zs_mark_leave();
+    else if (m_marked != nullptr && zs_mark_remove(m_marked, &err) != ZS_OK)
         CPLDebug("ShardedZarr", "%s", err.message); // the next maker replaces the mark
     zs_store_free(m_marked);
 }
@@ -151,7 +161,7 @@ bool ZSNewStore::Move()
     }
     if (!ok)
     {
-        zsRemoveSilently(root); // what was copied, which is no store
+        m_isLeft = !zsRemoveSilently(root); // what was copied, which is no store
         return zsRefuse(CPLE_FileIO, "%s: cannot be replaced%s%s; what is complete is at %s", zsShown(root).c_str(),
                         reason.empty() ? "" : ": ", zsShown(reason).c_str(), zsShown(path).c_str());
     }

@@ -51,12 +51,15 @@ struct ZSContents
 
 /* Whether what is at `root` may be replaced by a new store; isThere: whether there is anything. Else CPLError is
  * emitted: for anything but a store, a node of a store, a store with files that are not its own, and unless `overwrite`
- * one of more than one raster. What is unfinished on an object store is removed; `wasLeft`: the mark of a maker who is
- * gone was there. */
+ * one of more than one raster. `wasLeft`: the mark of a maker who is gone was there; what has no root is removed. */
 bool zsMayReplace(const std::string &root, bool overwrite, bool wasLeft, bool &isThere);
 
+/* Whether a maker's mark may be put into an object store: the next maker removes what has a mark and no root. Else
+ * CPLError is emitted. */
+bool zsMayMark(struct zs_store *store);
+
 /* Removes the store's own files, without a message: the store was never in place. */
-void zsRemoveSilently(const std::string &store);
+bool zsRemoveSilently(const std::string &store);
 
 /* Removes what dead writers left beside a store. */
 void zsRemoveLeftovers(const std::string &root);
@@ -89,6 +92,7 @@ class ZSNewStore
     bool m_overwrite = false;
     bool m_fsync = true;
     bool m_isOpen = false; /* what is written is removed at the end */
+    bool m_isLeft = false; /* something stays at the root: so does the mark */
 
     bool PutMark(const std::string &root, bool &wasLeft);
     bool Move();

@@ -118,10 +118,10 @@ const SideCarProperty SIDE_CAR[] = {
      { return pam.bNoDataValueSet || pam.bNoDataValueSetAsInt64 || pam.bNoDataValueSetAsUInt64; },
      [](GDALRasterBandPamInfo &pam)
      { pam.bNoDataValueSet = pam.bNoDataValueSetAsInt64 = pam.bNoDataValueSetAsUInt64 = false; }},
-    // The number alone counts: GDAL sets no other, writes no other, and GDAL 3.6 reads these two where there are none.
-    {ZS_BAND_SCALE, [](const GDALRasterBandPamInfo &pam) { return pam.dfScale != 1; },
+    // The number alone counts when it is written.
+    {ZS_BAND_SCALE, [](const GDALRasterBandPamInfo &pam) { return pam.bScaleSet; },
      [](GDALRasterBandPamInfo &pam) { pam.bScaleSet = false, pam.dfScale = 1; }},
-    {ZS_BAND_OFFSET, [](const GDALRasterBandPamInfo &pam) { return pam.dfOffset != 0; },
+    {ZS_BAND_OFFSET, [](const GDALRasterBandPamInfo &pam) { return pam.bOffsetSet; },
      [](GDALRasterBandPamInfo &pam) { pam.bOffsetSet = false, pam.dfOffset = 0; }},
     {ZS_BAND_UNIT, [](const GDALRasterBandPamInfo &pam) { return pam.pszUnitType != nullptr; },
      [](GDALRasterBandPamInfo &pam) { CPLFree(std::exchange(pam.pszUnitType, nullptr)); }},

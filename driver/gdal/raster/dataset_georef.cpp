@@ -89,12 +89,12 @@ CPLErr ShardedZarrDataset::SetSrs(const OGRSpatialReference *srs)
     return CE_None;
 }
 
-/* Whether a transform that is set means that there is none: zeros, or, unless the store is new, pixels counted from the
+/* Whether a transform that is set means that there is none: zeros, or, where there is one, pixels counted from the
  * corner. gdal_edit.py -unsetgt sets either, as the format is. */
-static bool isNone(const double *transform, bool isNew)
+static bool isNone(const double *transform, bool isThere)
 {
     static const double zeros[6] = {}, pixels[6] = {0, 1, 0, 0, 0, 1};
-    return std::equal(transform, transform + 6, zeros) || (!isNew && std::equal(transform, transform + 6, pixels));
+    return std::equal(transform, transform + 6, zeros) || (isThere && std::equal(transform, transform + 6, pixels));
 }
 
 CPLErr ShardedZarrDataset::SetTransform(const double *transform)
@@ -107,7 +107,7 @@ CPLErr ShardedZarrDataset::SetTransform(const double *transform)
     if (m_view.IsHealpix())
         return CE_None;
     Georef();
-    const bool isTransform = !isNone(transform, m_newStore != nullptr);
+    const bool isTransform = !isNone(transform, m_georef.has_transform);
     if (isTransform && !zs_transform_is_valid(transform))
         return zsRefuse(CPLE_IllegalArg,
                         "%s: expected a geotransform that can be inverted, found [%g, %g, %g, %g, %g, %g]",
