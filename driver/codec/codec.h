@@ -200,7 +200,8 @@ struct zs_codec {
     enum zs_status (*decode_growing)(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src,
                                      size_t n, size_t limit, struct zs_buffer *out, struct zs_error *err);
     /* Instead of decode, where the decoded bytes are contained in the encoded ones: checks them, and narrows *data and
-     * *n to them. Strips at most ZS_STRIP_BYTES. */
+     * *n to them. Strips at most ZS_STRIP_BYTES. Chunks may be overwritten in place by codecs with this alone: their
+     * encoded size is fixed. */
     enum zs_status (*strip)(const struct zs_stage *stage, const unsigned char **data, size_t *n, struct zs_error *err);
     /* Encodes into `out`, which is reset first. */
     enum zs_status (*encode)(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
