@@ -202,7 +202,8 @@ bool zsMayReplace(const std::string &root, bool overwrite, bool wasLeft, bool &i
         return zsRefuse(CPLE_AppDefined, "%s: is not overwritten alone: it is in the store %s",
                         zsShown(root).c_str(), above.c_str());
     return isAllOwn(root, contents, "overwritten") &&
-           (overwrite || isOneRaster(root, "OVERWRITE=YES replaces it, APPEND_SUBDATASET=YES adds a raster to it")) &&
+           (overwrite || isOneRaster(root, "OVERWRITE=YES replaces it, APPEND_SUBDATASET=YES adds a raster to it, and an "
+                                           "update by the multidimensional API an array")) &&
            isRemovable(contents);
 }
 
