@@ -144,6 +144,16 @@ def test_levels_lie_as_their_base_where_the_group_has_the_other_registration(tmp
     assert place_of(path)[0] == MOVED and place_of(path, "/ovr_2x/a")[0] == (MOVED[0], 40, 0, MOVED[3], 0, -40)
 
 
+def test_overviews_of_points_whose_transform_is_of_corners_leave_the_base_where_it_is(tmp_path):
+    """As rioxarray writes: AREA_OR_POINT alone."""
+    path = str(tmp_path / "a.zarr")
+    attributes = {"AREA_OR_POINT": "Point", "spatial:dimensions": ["y", "x"], "spatial:transform": [10.0, 0.0, 500000.0, 0.0, -10.0, 6000000.0]}
+    oracle.put(path, {"zarr.json": group_meta()})
+    oracle.write(path + "/a", plain_meta((40, 40), "uint8", attributes=attributes, dimension_names=["y", "x"]), np.ones((40, 40), "uint8"))
+    update(path, "/a").BuildOverviews("NEAREST", [2])
+    assert geotransform(open_ours(name_of(path, "/a"))) == (500000, 10, 0, 6000000, 0, -10)
+
+
 def test_a_crs_keeps_the_geotransform_of_a_grid_mapping_of_several_arrays(tmp_path):
     path, turned = str(tmp_path / "a.zarr"), (5000, 20, 1, 9000, 2, -20)
     oracle.put(path, {"zarr.json": group_meta()})

@@ -171,8 +171,9 @@ void zs_scope_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, s
 const zs_json *zs_scope_inherited(const struct zs_scope *scope, int source, const char *name)
 {
     for (int i = source; i < scope->sources; i++) {
+        const bool is_of_others = i > source && scope->source[i].is_entry;
         const zs_json *member = zs_json_get(scope->source[i].members, name);
-        if (member != NULL)
+        if (member != NULL && !is_of_others)
             return member;
     }
     return NULL;

@@ -44,7 +44,7 @@ struct zs_scope {
 void zs_scope_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_scope *scope);
 
 /* Member `name` of source number `source`, or of those less specific: a multiscales entry leaves to its group what is
- * common to all. */
+ * common to all, and speaks of its own members alone. */
 const zs_json *zs_scope_inherited(const struct zs_scope *scope, int source, const char *name);
 
 /* How many groups up a path leads (CF 2.7: "name", "./name", "../name"), -1: to the root. *path becomes the rest. */

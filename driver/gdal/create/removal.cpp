@@ -201,9 +201,9 @@ bool zsMayReplace(const std::string &root, bool overwrite, bool wasLeft, bool &i
     if (!above.empty())
         return zsRefuse(CPLE_AppDefined, "%s: is not overwritten alone: it is in the store %s",
                         zsShown(root).c_str(), above.c_str());
-    return isAllOwn(root, contents, "overwritten") &&
-           (overwrite || isOneRaster(root, "OVERWRITE=YES replaces it, APPEND_SUBDATASET=YES adds a raster to it, and an "
-                                           "update by the multidimensional API an array")) &&
+    static const char ADVICE[] = "OVERWRITE=YES replaces it, APPEND_SUBDATASET=YES adds a raster to it, and an update "
+                                 "by the multidimensional API adds an array";
+    return isAllOwn(root, contents, "overwritten") && (overwrite || isOneRaster(root, ADVICE)) &&
            isRemovable(contents);
 }
 
