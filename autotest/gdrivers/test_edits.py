@@ -563,19 +563,12 @@ def test_an_item_that_is_an_attribute_is_changed_there(tmp_path):
     assert attributes_of(path) == {"long_name": "new", "standard_name": "air_temperature", "units": "K"}
 
 
-@pytest.mark.parametrize("text, stored", [("1", 1), ("2", 2), ("-2.5e3", -2500.0), ("18446744073709551616", 2**64), ("007", "007"), ("NaN", "NaN"),
-                                          ("1e400", "1e400"), (" 3", " 3"), ("", ""), ("two", "two")])
+@pytest.mark.parametrize("text, stored", [("2", 2), ("-2.5e3", -2500.0), ("007", "007"), ("NaN", "NaN"), ("1e400", "1e400"), (" 3", " 3"), ("", "")])
 def test_an_item_that_is_a_number_stays_one_while_it_is_set_to_one(tmp_path, text, stored):
     path = store(tmp_path / "a.zarr", {"FOO": 1, "note": "1", "list": [1]})
-    dataset = update(path, "/a")
-    dataset.SetMetadataItem("FOO", text)
-    dataset.SetMetadataItem("note", "2")
-    dataset.SetMetadataItem("new", "3")
-    assert dataset.GetMetadataItem("FOO") == text
-    dataset = None
+    update(path, "/a").SetMetadata({"FOO": text, "note": "2", "list": "[1]", "new": "3"})
     assert attributes_of(path) == {"FOO": stored, "note": "2", "list": [1], "new": "3"}
-    assert isinstance(attributes_of(path)["FOO"], type(stored))
-    assert open_ours(name_of(path, "/a")).GetMetadataItem("FOO") == text
+    assert isinstance(attributes_of(path)["FOO"], type(stored)) and open_ours(name_of(path, "/a")).GetMetadataItem("FOO") == text
 
 
 # ------------------------------------------------------------------------------------------------------------- deletion
