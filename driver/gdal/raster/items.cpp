@@ -155,7 +155,7 @@ void ZSShownMetadata::Show(const struct zs_band_properties &properties, GDALMajo
 char **ZSShownMetadata::Names(char **beside)
 {
     CPLStringList names(beside);
-    const CSLConstList shown = GetDomainList();
+    const CSLConstList shown = m_lists != nullptr ? m_lists->GetDomainList() : nullptr;
     for (int i = 0; shown != nullptr && shown[i] != nullptr; i++)
     {
         if (names.FindString(shown[i]) < 0 && (*shown[i] == '\0' || GetMetadata(shown[i]) != nullptr))

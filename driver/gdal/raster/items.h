@@ -5,6 +5,7 @@
  * and ignore case: for options, not for these. */
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "gdal/guard.h"
@@ -51,9 +52,21 @@ void zsTakeDomains(ZSProperties &properties, GDALMajorObject &object);
 
 /* The metadata that a dataset or a band shows: those of the store, and over them those of a side-car file, which alone
  * are in the object itself, so that GDAL does not save the others beside the store. */
-class ZSShownMetadata : public GDALMultiDomainMetadata
+class ZSShownMetadata
 {
+    std::unique_ptr<GDALMultiDomainMetadata> m_lists; /* from the first on: a store may have 25,000 bands */
+
   public:
+    ZSMetadata GetMetadata(const char *domain = "")
+    {
+        return m_lists != nullptr ? m_lists->GetMetadata(domain) : nullptr;
+    }
+    void SetMetadata(ZSMetadata list, const char *domain = "")
+    {
+        if (m_lists == nullptr)
+            m_lists = std::make_unique<GDALMultiDomainMetadata>();
+        m_lists->SetMetadata(list, domain);
+    }
     /* Shows a list of the store; `beside` are the object's items of that domain. */
     void Show(const char *domain, CSLConstList stored, CSLConstList beside);
     /* Shows the domains that a store keeps. */
