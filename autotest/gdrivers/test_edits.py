@@ -275,6 +275,7 @@ def test_side_car_file_holds_only_what_was_set(tmp_path, access, config):
     (side_car,) = glob.glob(path + "/**/*.aux.xml", recursive=True)
     written = open(side_car).read()
     assert "<Name>c</Name>" in written and not re.search("<MDI|<Scale|<UnitType|<Description|<NoData", written), written
+    assert held_band(open_ours(name_of(path, "/a"))).GetScale() == 2
 
 
 def stamps(path):

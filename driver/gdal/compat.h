@@ -19,6 +19,14 @@ typedef void ZSFlushResult;
 #define ZS_FLUSH_RETURN(err) static_cast<void>(err)
 #endif
 
+/* What a side-car file is read from: const in later ones. */
+struct ZSPamProbe : GDALPamDataset
+{
+    template <class T> static T Argument(CPLErr (GDALPamDataset::*)(T, const char *));
+    using Tree = decltype(Argument(&ZSPamProbe::XMLInit));
+};
+using ZSPamTree = ZSPamProbe::Tree;
+
 /* 3.7 and 3.11: data types. */
 #if ZS_GDAL_AT_LEAST(7)
 #define ZS_GDT_INT8 GDT_Int8

@@ -1,7 +1,6 @@
 #define _GNU_SOURCE /* strptime(), timegm() */
 /* Which commit of an Icechunk repository a name asks for. Branches, tags and commits are in one object (version 2), or
  * in one for each (version 1). */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -9,7 +8,6 @@
 
 #include "icechunk/icechunk_private.h"
 #include "store/vsi.h"
-#include "zarr/document.h"
 #include "zarr/name.h"
 
 /* A commit, of the list in a repository's object (version 2) or of its own file (version 1). */
@@ -26,6 +24,7 @@ struct snapshot {
 #define NO_PARENT UINT32_MAX
 /* Most commits that are read in search of a time: of version 1 each is a request. */
 #define MOST_COMMITS 10000
+#define MAX_REF_BYTES ((size_t)65536)
 
 /* ---- Points in time ---- */
 
@@ -195,22 +194,28 @@ static enum zs_status find_in_folder(struct zs_store *store, const char *folder,
                                      struct zs_error *err)
 {
     char *key = zs_format("refs/%s/ref.json", folder), *tombstone = zs_format("refs/%s/ref.json.deleted", folder);
+    struct zs_buffer text = {0};
     struct zs_object *deleted = NULL;
     zs_json *document = NULL;
-    enum zs_status status = key != NULL && tombstone != NULL ? zs_document_get(store, key, &document, NULL, err)
+    enum zs_status status = key != NULL && tombstone != NULL ? zs_store_get(store, key, MAX_REF_BYTES, &text, err)
                                                              : zs_fail_memory(err);
-    const char *found = zs_json_text(document, "snapshot", "");
-    if (status == ZS_OK && !zs_icechunk_is_id(found))
-        status = zs_fail(err, ZS_INVALID, "%s/%s: snapshot: expected the id of a snapshot, found \"%.100s\"",
-                         store->root, key, found);
-    if (status == ZS_OK)
-        memcpy(id, found, ZS_ICECHUNK_ID_TEXT);
+    if (status == ZS_OK) {
+        status = zs_json_parse((const char *)text.data, text.size, &document, err);
+        const char *found = zs_json_text(document, "snapshot", "");
+        if (status == ZS_OK && !zs_icechunk_is_id(found))
+            status = zs_fail(err, ZS_INVALID, "snapshot: expected the id of a snapshot, found \"%.100s\"", found);
+        if (status == ZS_OK)
+            memcpy(id, found, ZS_ICECHUNK_ID_TEXT);
+        else
+            status = zs_fail_in(err, status, "%s/%s", store->root, key);
+    }
     if (status == ZS_OK && strncmp(folder, "tag.", strlen("tag.")) == 0) {
         const enum zs_status gone = zs_object_open(store, tombstone, &deleted, err);
         status = gone == ZS_OK ? ZS_NOT_FOUND : gone == ZS_NOT_FOUND ? ZS_OK : gone;
         zs_object_close(deleted);
     }
     zs_json_free(document);
+    zs_buffer_free(&text);
     free(key);
     free(tombstone);
     return status;
@@ -223,15 +228,13 @@ static enum zs_status find_named(struct history *h, enum word what, const char *
     if (h->info != NULL)
         return find_listed(h, what, name, id, err);
     if (what == SNAPSHOT) {
-        struct zs_object *object = NULL;
-        char key[16 + ZS_ICECHUNK_ID_TEXT];
+        struct zs_cache_entry *entry = NULL; /* cached for opening it */
         if (!zs_icechunk_is_id(name))
             return ZS_NOT_FOUND;
-        (void)snprintf(key, sizeof key, "snapshots/%s", name);
+        ZS_TRY(zs_icechunk_file_get(h->files, ZS_ICECHUNK_SNAPSHOT, name, ZS_NOT_FOUND, &entry, err));
+        zs_cache_release(entry);
         memcpy(id, name, ZS_ICECHUNK_ID_TEXT);
-        const enum zs_status status = zs_object_open(h->files->store, key, &object, err);
-        zs_object_close(object);
-        return status;
+        return ZS_OK;
     }
     char *folder = zs_format("%.*s.%s", (int)strlen(words[what]) - 1, words[what], name);
     ZS_TRY_MEMORY(folder, err);
@@ -257,7 +260,7 @@ static enum zs_status read_commit(struct history *h, const char *id, struct snap
         zs_icechunk_id_print(before.id, parent);
         return ZS_OK;
     }
-    ZS_TRY(zs_icechunk_file_get(h->files, ZS_ICECHUNK_SNAPSHOT, id, &entry, err));
+    ZS_TRY(zs_icechunk_file_get(h->files, ZS_ICECHUNK_SNAPSHOT, id, ZS_CORRUPT, &entry, err));
     struct zs_flat_table root = zs_flat_root(&((const struct zs_icechunk_file *)zs_cache_value(entry))->flat);
     const unsigned char *before = zs_flat_struct(&root, 1, ZS_ICECHUNK_ID_BYTES, false);
     commit->flushed_at = zs_flat_number(&root, 3, 8);

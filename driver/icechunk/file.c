@@ -137,7 +137,7 @@ static enum zs_status check_id(const struct zs_icechunk_file *file, const char *
 }
 
 enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
-                                    struct zs_cache_entry **entry, struct zs_error *err)
+                                    enum zs_status absent, struct zs_cache_entry **entry, struct zs_error *err)
 {
     char key[48];
     (void)snprintf(key, sizeof key, "%s/%s", type == ZS_ICECHUNK_SNAPSHOT ? "snapshots" : "manifests", id);
@@ -153,7 +153,7 @@ enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum 
         if (status != ZS_OK)
             status = zs_fail_in(err, status, "%s/%s", files->store->root, key);
     } else if (status == ZS_NOT_FOUND) {
-        status = zs_fail(err, ZS_CORRUPT, "%s/%s: this object of the repository is not there", files->store->root, key);
+        status = zs_fail(err, absent, "%s/%s: this object of the repository is not there", files->store->root, key);
     }
     if (status == ZS_OK) {
         *entry = zs_cache_put(&cache, name, file, ZS_CACHE_ENTRY_BYTES + sizeof *file + file->bytes.capacity);

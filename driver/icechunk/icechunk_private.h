@@ -72,9 +72,9 @@ enum zs_status zs_icechunk_file_read(struct zs_store *store, const char *key, en
 void zs_icechunk_file_free(void *file); /* NULL is allowed */
 
 /* Gets a snapshot or manifest by its id, which the file must have too. It is pinned in the process's cache: release it
- * with zs_cache_release(). ZS_CORRUPT where it is not there. */
+ * with zs_cache_release(). `absent` is the status where it is not there. */
 enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
-                                    struct zs_cache_entry **entry, struct zs_error *err);
+                                    enum zs_status absent, struct zs_cache_entry **entry, struct zs_error *err);
 
 /* ---- Commits (commit.c) ---- */
 

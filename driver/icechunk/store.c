@@ -182,7 +182,7 @@ static enum zs_status open_snapshot(const struct zs_icechunk_files *files, const
 {
     enum zs_status status = ZS_OK;
     if (id[0] != '\0') {
-        ZS_TRY(zs_icechunk_file_get(files, ZS_ICECHUNK_SNAPSHOT, id, &snapshot->file, err));
+        ZS_TRY(zs_icechunk_file_get(files, ZS_ICECHUNK_SNAPSHOT, id, ZS_CORRUPT, &snapshot->file, err));
         status = read_snapshot(snapshot, err);
     }
     if (status == ZS_OK)
@@ -403,8 +403,10 @@ static enum zs_status get_manifest(struct ice_store *s, const char *id, struct z
                                    struct zs_error *err)
 {
     struct zs_cache_entry *last;
-    ZS_TRY(zs_icechunk_file_get(&s->files, ZS_ICECHUNK_MANIFEST, id, entry, err));
-    ZS_TRY(zs_icechunk_file_get(&s->files, ZS_ICECHUNK_MANIFEST, id, &last, err));
+    ZS_TRY(zs_icechunk_file_get(&s->files, ZS_ICECHUNK_MANIFEST, id, ZS_CORRUPT, entry, err));
+    if (atomic_load(&s->last) == *entry)
+        return ZS_OK;
+    ZS_TRY(zs_icechunk_file_get(&s->files, ZS_ICECHUNK_MANIFEST, id, ZS_CORRUPT, &last, err)); /* a pin of its own */
     zs_cache_release(atomic_exchange(&s->last, last));
     return ZS_OK;
 }

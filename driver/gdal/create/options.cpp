@@ -360,12 +360,12 @@ static const std::vector<Row<Opening>> &openingRows()
     return rows;
 }
 
-/* Names of creation options in other drivers (GDAL's own Zarr driver, GTiff, COG), which zsTakeAliases() replaces. */
+/* Names of options in other drivers (GDAL's own Zarr driver, GTiff, COG), which zsTakeAliases() replaces. */
 static const struct Alias
 {
     unsigned uses;
     const char *name, *type, *meaning;
-    const char *option; /* that it stands for; null: passed over */
+    const char *option; /* that it stands for; null: passed over, or read elsewhere */
     int compression;    /* whose level it is; NONE: no level */
 } ALIASES[] = {
     {STORED, "FORMAT", "string", "ZARR_V3, as it always is", nullptr, 0},

@@ -140,6 +140,7 @@ static bool isAllOwn(const std::string &store, const ZSContents &contents, const
                     zsShown(store).c_str(), done, contents.found.foreign);
 }
 
+/* Refuses what is at a root and is no store. */
 static bool refuseNoStore(const std::string &root, bool isDirectory)
 {
     const char *found = isDirectory && isV2(root) ? "exists and is a store of Zarr v2; it is not overwritten"
@@ -241,7 +242,7 @@ static bool deleteStore(const std::string &store)
     if (!contents.Find(store))
         return false;
     const bool marks = contents.store->is_remote && zs_store_has_conditions(contents.store);
-    if (contents.found.is_marked && zs_mark_check(contents.store, false, &err) != ZS_OK)
+    if (!marks && contents.found.is_marked && zs_mark_check(contents.store, false, &err) != ZS_OK)
         return zsReport(err);
     if (!isAllOwn(store, contents, "deleted") || (contents.HasRoot() && !isOneRaster(store, ADVICE)) ||
         !isRemovable(contents))

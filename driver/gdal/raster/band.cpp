@@ -232,6 +232,18 @@ void ShardedZarrRasterBand::ReadDescription()
     m_description = description;
 }
 
+CPLErr ShardedZarrRasterBand::XMLInit(ZSPamTree tree, const char *path)
+{
+    const CPLErr result = GDALPamRasterBand::XMLInit(tree, path);
+    // GDAL 3.6 reads a missing scale as 1, a missing offset as 0, and calls both set.
+    if (psPam != nullptr)
+    {
+        psPam->bScaleSet = CPLGetXMLValue(tree, "Scale", nullptr) != nullptr;
+        psPam->bOffsetSet = CPLGetXMLValue(tree, "Offset", nullptr) != nullptr;
+    }
+    return result;
+}
+
 /* Leaves out the store's description, which GetDescription() gives GDAL. */
 CPLXMLNode *ShardedZarrRasterBand::SerializeToXML(const char *path)
 {

@@ -86,6 +86,7 @@ class ShardedZarrRasterBand : public ZSWithMetadata<GDALPamRasterBand>
 
   protected:
     CPLXMLNode *SerializeToXML(const char *path) override;
+    CPLErr XMLInit(ZSPamTree tree, const char *path) override;
     CPLErr IReadBlock(int column, int row, void *data) override;
     CPLErr IWriteBlock(int column, int row, void *data) override;
     CPLErr IRasterIO(GDALRWFlag flag, int x, int y, int width, int height, void *data, int bufWidth, int bufHeight,

@@ -235,11 +235,19 @@ using MakeRow = void (*)(const Work &, int);
 /* Of elements of so many bytes, whatever they are. */
 static MakeRow nearestOf(int size)
 {
-    return size == 1   ? takeNearest<uint8_t>
-           : size == 2 ? takeNearest<uint16_t>
-           : size == 4 ? takeNearest<uint32_t>
-           : size == 8 ? takeNearest<uint64_t>
-                       : takeNearest<std::array<uint64_t, 2>>;
+    switch (size)
+    {
+    case 1:
+        return takeNearest<uint8_t>;
+    case 2:
+        return takeNearest<uint16_t>;
+    case 4:
+        return takeNearest<uint32_t>;
+    case 8:
+        return takeNearest<uint64_t>;
+    default:
+        return takeNearest<std::array<uint64_t, 2>>;
+    }
 }
 
 static const struct
